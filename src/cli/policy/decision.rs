@@ -15,9 +15,12 @@ use crate::{
     tools::{
         CommandHost, CommandRunner, Effect, Proposal, WorkDir,
         builtin::{self, RUN_COMMAND},
-        policy::{CallTarget, Caller, Decision, Policy, PolicyError, PolicyRule, Verdict},
+        policy::{CallTarget, Caller, Decision, Policy, PolicyError, PolicyRule, Verdict, caution_of_path},
     },
 };
+
+/// The tools whose target is a path below the working directory.
+const TOOLS_OF_FILES: [&str; 5] = ["read_file", "list_files", "search_files", "edit_file", "write_file"];
 
 /// Decides on calls in one directory.
 pub(super) struct Decider {
@@ -65,11 +68,26 @@ impl Decider {
             "web_fetch" => json!({"url": target}),
             _ => json!({"path": target}),
         });
-        let proposal = self.proposal(tool, &args);
+        let mut proposal = self.proposal(tool, &args);
         let target = CallTarget::of(tool, &args, proposal.command.as_ref());
         let verdict = self.policy.decide(tool, &target, &self.work_dir);
+        let mut name_caution = None;
+        if let Some(path) = args["path"].as_str().filter(|_| TOOLS_OF_FILES.contains(&tool)) {
+            match caution_of_path(tool, path, &self.work_dir) {
+                Ok(caution) => name_caution = caution,
+                Err(_) if verdict.decision == Some(Decision::Deny) => {}
+                Err(error) => {
+                    let note = Some(format!("the call would fail: {}", error.message()));
+                    return Ok(Decided { decision: Decision::Deny, rule: None, note });
+                }
+            }
+        }
+        // Reading such a file can be allowed by a rule that does not name it.
+        if tool != "read_file" {
+            proposal.caution = proposal.caution.or_else(|| name_caution.clone());
+        }
         let verdict = verdict.with_caution(proposal.caution.as_deref());
-        Ok(self.decided(tool, verdict, &proposal))
+        Ok(self.decided(tool, verdict, &proposal, name_caution))
     }
 
     /// Returns what the tool says about the call, as far as its target alone says it.
@@ -87,7 +105,14 @@ impl Decider {
         }
     }
 
-    fn decided(&self, tool: &str, verdict: Verdict, proposal: &Proposal) -> Decided {
+    /// Decides as a run does. `name_caution` says that the name of the file is protected.
+    fn decided(
+        &self,
+        tool: &str,
+        verdict: Verdict,
+        proposal: &Proposal,
+        name_caution: Option<String>,
+    ) -> Decided {
         if let Some(decision) = verdict.decision {
             return Decided { decision, rule: verdict.rule, note: verdict.note };
         }
@@ -101,7 +126,11 @@ impl Decider {
         Decided {
             decision,
             rule: None,
-            note: verdict.note.or(proposal.caution.clone()).or(Some(by_default.to_owned())),
+            note: verdict
+                .note
+                .or(proposal.caution.clone())
+                .or(name_caution.filter(|_| !is_free))
+                .or(Some(by_default.to_owned())),
         }
     }
 }

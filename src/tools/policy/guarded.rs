@@ -1,10 +1,40 @@
 //! Files that a rule allows only if it names exactly that file.
 
-use crate::tools::{
-    InnerPath, Workspace,
-    protected::{self, Access},
-    workspace::Location,
+use crate::{
+    core::ToolFailureKind,
+    tools::{
+        FileError, InnerPath, WorkDir, Workspace,
+        protected::{self, Access},
+        workspace::Location,
+    },
 };
+
+/// Returns why a person is asked about a call of `tool` for the file of this path, if its name is the reason.
+///
+/// # Errors
+///
+/// A [`FileError`] if the path leads out of the working directory, where no tool reaches a file.
+pub fn caution_of_path(tool: &str, path: &str, work_dir: &WorkDir) -> Result<Option<String>, FileError> {
+    let access = match tool {
+        "read_file" => Some(Access::UnapprovedRead),
+        "edit_file" | "write_file" => Some(Access::Write),
+        _ => None,
+    };
+    let found = work_dir.run_sandboxed(|workspace| {
+        let path = workspace.path(path)?;
+        let location = workspace.locate(&path)?;
+        Ok(access.and_then(|access| protected::caution(workspace, &path, &location, access)))
+    });
+    match found {
+        Err(error) if is_outside(&error) => Err(error),
+        Err(_) => Ok(None),
+        Ok(caution) => Ok(caution),
+    }
+}
+
+fn is_outside(error: &FileError) -> bool {
+    error.failure_kind() == ToolFailureKind::OutsideWorkspace
+}
 
 /// Says whether a person must approve a call although a rule allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

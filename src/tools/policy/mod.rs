@@ -19,6 +19,7 @@ mod write;
 
 pub use expectation::{Expectation, expectations};
 pub use file::PolicyError;
+pub use guarded::caution_of_path;
 pub use layer::PolicyLayer;
 pub use rule::{PolicyRule, is_tool};
 pub use target::CallTarget;

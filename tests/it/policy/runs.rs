@@ -180,6 +180,19 @@ fn check_says_what_a_run_would_do_and_its_exit_status_says_it_too() {
         let output = home.run(&[&["policy", "check"], words].concat());
         assert_eq!((output.code, output.stdout.as_str()), (code, expected.as_str()), "{words:?}: {output:?}");
     }
+    std::os::unix::fs::symlink("/etc", home.work_dir().join("etc")).unwrap();
+    for (words, code, parts) in [
+        (["read_file", "/etc/passwd"], 4, ["deny\n", "leads out of the working directory"]),
+        (["write_file", "../x"], 4, ["deny\n", "leads out of the working directory"]),
+        (["edit_file", "etc/passwd"], 4, ["deny\n", "leads out of the working directory"]),
+        (["write_file", ".git/config"], 3, ["ask\n", "(a protected name)"]),
+        (["read_file", ".env"], 3, ["ask\n", "(a protected name)"]),
+        (["write_file", "notes.md"], 3, ["ask\n", "no rule is about it"]),
+    ] {
+        let output = home.run(&[&["policy", "check"], &words[..]].concat());
+        assert_eq!(output.code, code, "{words:?}: {output:?}");
+        assert!(parts.iter().all(|part| output.stdout.contains(part)), "{words:?}: {output:?}");
+    }
     let json = home.run(&["policy", "check", "--json", "run_command", "git push"]);
     let json: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&json["decision"], &json["rule"]["line"]), (&json!("deny"), &json!(3)));
