@@ -27,11 +27,25 @@ pub(super) fn with_implied_run(mut args: Vec<OsString>) -> Result<Vec<OsString>,
         let near = nearest(&first, commands.map(clap::Command::get_name));
         return Err(CliError::usage(format!("there is no command `{first}`"))
             .maybe_hint(near.map(|name| format!("did you mean `kontekst {name}`?")))
-            .hint(format!("to ask about it, run `kontekst run \"{first}\"`"))
+            .hint(format!("to ask about it, run `kontekst run {}`", as_prompt(&args[1..])))
             .hint("`kontekst --help` lists the commands"));
     }
     args.insert(1, "run".into());
     Ok(args)
+}
+
+/// Returns what to type for words that were meant as one prompt: in quotes up to the first option, and the rest as it was.
+fn as_prompt(words: &[OsString]) -> String {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let end = words.iter().position(|word| word.starts_with('-')).unwrap_or(words.len());
+    let (prompt, options) = words.split_at(end);
+    let prompt = prompt.join(" ");
+    let quoted = if prompt.contains(['"', '$', '`', '\\', '!']) {
+        format!("'{}'", prompt.replace('\'', "'\\''"))
+    } else {
+        format!("\"{prompt}\"")
+    };
+    std::iter::once(quoted).chain(options.iter().cloned()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -62,6 +76,11 @@ mod tests {
             (&["rnu", "hi there"], "did you mean `kontekst run`?"),
             (&["session"], "did you mean `kontekst sessions`?"),
             (&["weather"], "to ask about it, run `kontekst run \"weather\"`"),
+            (
+                &["what", "is a daemon", "--json"],
+                "to ask about it, run `kontekst run \"what is a daemon\" --json`",
+            ),
+            (&["what's", "$5"], "to ask about it, run `kontekst run 'what'\\''s $5'`"),
             (&[" x "], "to ask about it, run `kontekst run \" x \"`"),
         ] {
             assert_eq!(check(words), expect, "{words:?}");

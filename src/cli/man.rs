@@ -45,9 +45,10 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, CliError> {
     let Some(page) = pages.get(&name) else {
         let typed = args.page.join(" ");
         let error = CliError::usage(format!("there is no page `{typed}`"));
-        let nearest = nearest(&name, pages.keys().map(String::as_str));
+        let names: Vec<String> = pages.keys().map(|file| typed_name(file)).collect();
+        let nearest = nearest(&typed_name(&name), names.iter().map(String::as_str));
         return Err(match nearest {
-            Some(nearest) => error.hint(format!("did you mean `kontekst man {}`?", typed_name(nearest))),
+            Some(nearest) => error.hint(format!("did you mean `kontekst man {nearest}`?")),
             None => error.hint("run `kontekst man`, whose page lists the commands"),
         });
     };

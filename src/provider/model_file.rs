@@ -43,8 +43,9 @@ pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, ModelFileEr
     };
     names.iter().map(|name| dir.join(name)).find(|file| file.is_file()).ok_or_else(|| {
         let there = model_files(dir);
-        let near = nearest(&names[0], there.iter().map(String::as_str));
-        let near = near.map(|near| format!("did you mean `{}`? ", super::openai::single_line(near)));
+        let stem = |name| str::strip_suffix(name, ".gguf").unwrap_or(name);
+        let near = nearest(stem(model), there.iter().map(|name| stem(name)));
+        let near = near.map(|near| format!("did you mean `{}.gguf`? ", super::openai::single_line(near)));
         ModelFileError::Absent(NoServer {
             fact: format!("there is no model {} in {here}", names[0]),
             hint: format!(

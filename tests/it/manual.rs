@@ -18,6 +18,8 @@ fn pages_are_printed_and_installed() {
         home.run(&["man", hidden]).fails(2);
     }
     assert!(home.run(&["man", "modles"]).fails(2).contains("did you mean `kontekst man models`?"));
+    let stderr = home.run(&["man", "nope"]).fails(2);
+    assert!(!stderr.contains("did you mean"), "{stderr}");
     let dir = home.work_dir().join("man");
     let install = || home.run(&["man", "--install", dir.to_str().unwrap()]);
     assert!(install().stderr.contains("wrote "));
