@@ -34,6 +34,9 @@ pub(super) fn prompt_message(request: &StartRun, skills: &Skills) -> Result<Mess
         return Err(RunError::new(FailureKind::Request, "the prompt is empty"));
     }
     let mut message = Message { images: request.images.clone(), ..Message::text(Role::User, text) };
+    if matches!(request.prompt, Prompt::Text(_)) {
+        message.data_bytes = request.context.data_bytes.min(message.content.len());
+    }
     let context = &request.context.before_prompt;
     let blocks: Vec<&str> =
         context.iter().map(|block| block.trim()).filter(|block| !block.is_empty()).collect();

@@ -88,6 +88,8 @@ pub struct ExtraContext {
     /// Blocks that are put before the prompt. The model reads them in this run only; later runs see the
     /// prompt without them.
     pub before_prompt: Vec<String>,
+    /// The bytes at the beginning of the text of the prompt that are data and not the user's words.
+    pub data_bytes: usize,
     /// The listing of the working directory and the files that the prompt names may be put before it as well. A client
     /// says so if it approves calls that only read without asking anybody, and names the working directory.
     pub opening: bool,

@@ -32,13 +32,16 @@ impl Role {
 
 /// A message. Empty optional fields are left out of the file.
 ///
-/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `context`, `images`, `run` and `at`
-/// are additions, which files of other programs may not have.
+/// Source: architecture seed, "Session Persistence" (`role`, `content`, `tokens`). `data_bytes`, `context`,
+/// `images`, `run` and `at` are additions, which files of other programs may not have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
     #[serde(default)]
     pub content: String,
+    /// The bytes at the beginning of `content` that are data, such as what was piped in, and not the author's words.
+    #[serde(default, skip_serializing_if = "is_zero_bytes")]
+    pub data_bytes: usize,
     /// Text that the model reads before `content` and that is not the author's: files that were read for the prompt. It is
     /// stored, so that later runs send the same bytes, which the prompt cache of a model server needs.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -80,6 +83,11 @@ pub struct ToolResult {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero_bytes(bytes: &usize) -> bool {
+    *bytes == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(tokens: &u32) -> bool {
     *tokens == 0
 }
@@ -90,6 +98,7 @@ impl Message {
         Self {
             role,
             content: content.into(),
+            data_bytes: 0,
             context: String::new(),
             tool_calls: Vec::new(),
             tool_result: None,
@@ -101,6 +110,12 @@ impl Message {
             reasoning: String::new(),
             run_context: String::new(),
         }
+    }
+
+    /// Returns the author's words behind the data. It is the whole content if nothing stands there.
+    pub fn words(&self) -> &str {
+        let words = self.content.get(self.data_bytes..).unwrap_or_default();
+        if words.trim().is_empty() { &self.content } else { words }
     }
 
     /// Removes the context that only one run has. Returns true if there was any.

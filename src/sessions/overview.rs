@@ -142,11 +142,11 @@ impl Sessions {
     /// Returns the title of the first prompt. Reads only the first entries of the file.
     fn prompt_title(&self, id: &SessionId) -> String {
         let entries = self.entries(id).ok().into_iter().flatten().take(TITLE_ENTRIES);
-        let prompt = entries.filter_map(Result::ok).find_map(|entry| match entry {
-            Entry::Message(message) if message.role == Role::User => Some(message.content),
+        let title = entries.filter_map(Result::ok).find_map(|entry| match entry {
+            Entry::Message(message) if message.role == Role::User => Some(prompt_title(message.words())),
             Entry::Message(_) | Entry::Damaged { .. } => None,
         });
-        prompt.map(|prompt| prompt_title(&prompt)).unwrap_or_default()
+        title.unwrap_or_default()
     }
 
     pub(super) fn open_to_read(&self, id: &SessionId) -> io::Result<File> {

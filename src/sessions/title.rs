@@ -9,8 +9,8 @@ const DATA_LINES: usize = 3;
 /// The beginnings of a prompt that comes with files, whose instruction is at its end.
 const FILES: [&str; 3] = ["<file name=\"", "<image name=\"", "<directory name=\""];
 
-/// Returns the title that a first prompt gives: the words of its first line. `kontekst run` puts piped data before the
-/// instruction, so the last line of a long prompt is taken if an empty line stands before it, and what stands behind files.
+/// Returns the title that a first prompt gives: the words of its first line. Its client should have said what of it is data.
+/// Where one did not, the last line of a long prompt is taken if an empty line stands before it, and what stands behind files.
 ///
 /// It is one line of at most 80 characters, and as untrusted as the prompt.
 pub(crate) fn prompt_title(prompt: &str) -> String {

@@ -440,6 +440,24 @@ fn a_session_is_found_again_by_its_title_and_its_directory() {
 }
 
 #[test]
+fn a_session_has_the_title_of_what_was_asked_about_the_data() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("Jane"));
+    let home = TestHome::new(&model.url());
+    home.run_with(&["run", "--new", "who is this?"], b"Dear all, I am Jane\n").success();
+    home.run_with(&["run", "--new"], b"only data\n").success();
+    home.run_with(&["run", "--new", "fix this\n\nthe error is below"], b"").success();
+    home.write("letter.txt", "Dear all\n");
+    let letter = home.root().join("letter.txt").display().to_string();
+    home.run(&["run", "--new", "-f", &letter, "and who is that?"]).success();
+    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let mut titles: Vec<_> = listed.as_array().unwrap().iter().map(|session| &session["title"]).collect();
+    titles.sort_by_key(std::string::ToString::to_string);
+    assert_eq!(titles, ["and who is that?", "fix this", "only data", "who is this?"]);
+    assert_eq!(user_texts(&model.chats()[0]), ["Dear all, I am Jane\n\nwho is this?"]);
+    model.assert_clean();
+}
+
+#[test]
 fn options_may_stand_behind_the_prompt_and_after_two_dashes_nothing_is_one() {
     let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
     let home = TestHome::new(&model.url());

@@ -145,7 +145,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         approver.park_unasked(&mut start);
     }
     let input = args.input.read(environment, &mut |text| renderer.note(Verbosity::Normal, text))?;
-    (start.prompt, start.skill, start.images) = (input.prompt, input.skill, input.images);
+    (start.prompt, start.data_bytes) = (input.prompt, input.data_bytes);
+    (start.skill, start.images) = (input.skill, input.images);
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }
@@ -173,7 +174,14 @@ fn corrected(
     };
     sender.renderer_mut().note(Verbosity::Normal, "the answer does not fit the schema; asking once more");
     let session_id = sender.session().to_owned();
-    sender.send(&StartRunCommand { prompt, session_id, skill: None, images: Vec::new(), ..start })
+    sender.send(&StartRunCommand {
+        prompt,
+        session_id,
+        skill: None,
+        images: Vec::new(),
+        data_bytes: 0,
+        ..start
+    })
 }
 
 /// Delivers the answer of a run that has completed, and returns the exit code.

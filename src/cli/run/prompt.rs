@@ -34,6 +34,8 @@ pub(super) enum StdinUse {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PromptInput {
     pub(super) prompt: String,
+    /// The bytes at its beginning that are files and piped data.
+    pub(super) data_bytes: u64,
     pub(super) skill: Option<SkillInvocation>,
     pub(super) images: Vec<PromptImage>,
 }
@@ -72,9 +74,13 @@ pub(super) fn read_prompt(
     }
     if skills && let Some((name, arguments)) = parse_skill(words) {
         let skill = SkillInvocation { name: name.to_owned(), arguments: arguments.to_owned() };
-        return Ok(PromptInput { prompt: data.unwrap_or_default(), skill: Some(skill), images });
+        let prompt = data.unwrap_or_default();
+        return Ok(PromptInput { prompt, data_bytes: 0, skill: Some(skill), images });
     }
-    Ok(PromptInput { prompt: join(data, words), skill: None, images })
+    let is_both = data.is_some() && !words.is_empty();
+    let prompt = join(data, words);
+    let data_bytes = if is_both { (prompt.len() - words.len()) as u64 } else { 0 };
+    Ok(PromptInput { prompt, data_bytes, skill: None, images })
 }
 
 /// Puts the data first and the instruction last. Several questions about one file then start with the same

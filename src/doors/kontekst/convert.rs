@@ -70,6 +70,7 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         },
         context: ExtraContext {
             opening,
+            data_bytes: usize::try_from(start.data_bytes).unwrap_or(usize::MAX),
             before_prompt: schema_note(&start.answer_schema).into_iter().collect(),
             ..ExtraContext::default()
         },
