@@ -180,8 +180,13 @@ fn changed_runs(journal: &Journal, dir: Option<&Path>) -> Result<Vec<ChangedRun>
     let is_meant = |head: &EntryHead| dir.as_ref().is_none_or(|dir| is_related(&head.dir, dir));
     let heads = heads.into_iter().filter(is_meant);
     // An entry that cannot be read is left out here, and said where it is named.
-    let entries = heads.filter_map(|head| journal.read(&head.run).ok()).take(MAX_LISTED);
+    let entries = heads.filter_map(|head| journal.read(&head.run).ok()).filter(has_changes).take(MAX_LISTED);
     Ok(entries.map(|entry| changed_run(entry, &undone)).collect())
+}
+
+/// Returns false if there is nothing to take back: the commands of the run have changed nothing.
+fn has_changes(entry: &StoredEntry) -> bool {
+    !entry.changes.is_empty() || !entry.open_commands.is_empty()
 }
 
 fn changed_run(entry: StoredEntry, undone: &HashMap<RunId, RunId>) -> ChangedRun {
@@ -243,11 +248,16 @@ fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<S
             let real = without_links(dir);
             let heads = journal.heads()?;
             let undone = undone(journal, &heads);
-            let mut runs = heads.iter().filter(|head| {
+            let runs = heads.iter().filter(|head| {
                 head.undoes.is_none() && !undone.contains_key(&head.run) && is_related(&head.dir, &real)
             });
-            let head = runs.next().ok_or_else(|| UndoError::Nothing(dir.clone()))?;
-            Ok((journal.read(&head.run)?, None))
+            for head in runs {
+                let entry = journal.read(&head.run)?;
+                if has_changes(&entry) {
+                    return Ok((entry, None));
+                }
+            }
+            Err(UndoError::Nothing(dir.clone()))
         }
         UndoTarget::Call(text) => {
             let start = || text.chars().take(64).collect();

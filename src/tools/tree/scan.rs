@@ -24,7 +24,8 @@ use crate::{
 /// The deepest directory that is looked into. Each level holds an open handle.
 const MAX_DEPTH: usize = 64;
 /// Directories that are left out by their names. What is in them is made again, or belongs to git.
-const LEFT_OUT: [&str; 3] = [".git", "node_modules", "target"];
+const LEFT_OUT: [&str; 7] =
+    [".git", "node_modules", "target", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 
 /// A tree at one moment.
 #[derive(Debug, Default)]

@@ -97,7 +97,7 @@ fn a_command_that_changes_nothing_leaves_nothing_to_take_back() {
 fn what_is_left_out_is_named_and_not_touched() {
     let mut test = TestUndo::with_config(|config| config.max_file_bytes = 10);
     test.put(".gitignore", "built/\n");
-    for dir in [".git", "node_modules", "src/target", "built", "src/kept"] {
+    for dir in [".git", "node_modules", "src/target", "src/__pycache__", "built", "src/kept"] {
         fs::create_dir_all(test.file(dir)).unwrap();
         test.put(&format!("{dir}/f"), "1\n");
     }
@@ -105,7 +105,7 @@ fn what_is_left_out_is_named_and_not_touched() {
     let uncovered = not_covered(&test.work_dir);
     assert_eq!(
         uncovered.note(),
-        "\n`kontekst undo` will not cover built/, node_modules/, src/target/, large."
+        "\n`kontekst undo` will not cover built/, node_modules/, src/__pycache__/, src/target/, large."
     );
     run(&test, "for f in */f src/*/f .git/f large; do echo 2 > $f; done");
     let mut paths = changed(&test);

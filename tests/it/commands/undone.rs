@@ -89,6 +89,31 @@ fn what_commands_have_changed_is_taken_back_byte_for_byte() {
 }
 
 #[test]
+fn caches_and_runs_that_changed_nothing_are_not_listed() {
+    let caches =
+        "mkdir -p src/__pycache__ .pytest_cache; echo x > src/__pycache__/a.pyc; echo x > .pytest_cache/b";
+    let model = FakeLlama::start([
+        command(&format!("echo two > f; {caches}")),
+        Reply::text("done"),
+        command("cat f"),
+        Reply::text("two"),
+    ]);
+    let home = home(&model, "");
+    fs::create_dir(home.work_dir().join("src")).unwrap();
+    for prompt in ["change it", "look at it"] {
+        home.run(&["run", "--new", "--allow", "run_command", prompt]).success();
+    }
+    let listed: serde_json::Value =
+        serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
+    let runs = listed["runs"].as_array().unwrap();
+    assert_eq!((runs.len(), &runs[0]["calls"][0]["paths"]), (1, &serde_json::json!(["f"])), "{listed}");
+    let undone = home.run(&["undo", "--yes"]).success();
+    assert!(undone.ends_with("took back 1 path\n"), "{undone}");
+    assert!(home.work_dir().join("src/__pycache__/a.pyc").exists());
+    model.assert_clean();
+}
+
+#[test]
 fn an_undo_right_after_a_crash_finds_a_daemon() {
     let model = FakeLlama::start([]);
     let home = home(&model, "");
