@@ -48,14 +48,20 @@ impl Endpoint {
         self.server.client()
     }
 
-    /// Returns the name of one of the models that were opened.
+    /// Returns the name of the model that has answered last, or else of one that was opened and has not failed.
     pub(super) fn model(&self) -> Option<String> {
-        self.providers().values().next().map(|provider| provider.model_name())
+        self.last_used().map(|provider| provider.model_name())
     }
 
-    /// Returns the context window of one of the models that were opened, if it is known.
+    /// Returns the context window of that model, if it is known.
     pub(super) fn window(&self) -> Option<u32> {
-        self.providers().values().next().and_then(|provider| provider.window())
+        self.last_used().and_then(|provider| provider.window())
+    }
+
+    fn last_used(&self) -> Option<Arc<OpenAiProvider>> {
+        let providers = self.providers();
+        let used = providers.values().filter_map(|provider| Some((provider.last_answer()?, provider)));
+        used.max_by_key(|(at, _)| *at).map(|(_, provider)| Arc::clone(provider))
     }
 
     /// Returns one line for the user if the configuration asks for a larger window than one of the opened models has.

@@ -3,7 +3,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::{
@@ -12,7 +15,7 @@ use super::{
     token_estimator::TokenEstimator, wire_model_name,
 };
 use crate::{
-    core::{AnswerOption, Cancel, Message, ModelIdentity, ToolDef},
+    core::{AnswerOption, Cancel, Message, ModelIdentity, ToolDef, clock::unix_millis},
     provider::{ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, slots::SlotError},
 };
 
@@ -27,7 +30,12 @@ pub struct OpenAiProvider {
     context_size: Option<u32>,
     /// Measured once; `None` within means that the server cannot count whole prompts.
     template_overhead: OnceLock<Option<TemplateOverhead>>,
+    /// The Unix time of the last answer in milliseconds, 0 before the first request, or [`FAILED`].
+    last_answer: AtomicU64,
 }
+
+/// Stands for the time of an answer where no request was answered.
+const FAILED: u64 = u64::MAX;
 
 /// The shortest prompt that is checked for truncation, in tokens. For shorter ones an estimate is too coarse.
 const MIN_TRUNCATION_TOKENS: u32 = 1024;
@@ -42,6 +50,7 @@ impl OpenAiProvider {
             file: None,
             context_size: None,
             template_overhead: OnceLock::new(),
+            last_answer: AtomicU64::new(0),
         }
     }
 
@@ -59,6 +68,12 @@ impl OpenAiProvider {
 
     pub fn server(&self) -> &Arc<Server> {
         &self.served.server
+    }
+
+    /// Returns the Unix time of the last answer in milliseconds, or 0 before the first request. `None` if no request was
+    /// answered.
+    pub(in crate::provider) fn last_answer(&self) -> Option<u64> {
+        Some(self.last_answer.load(Ordering::Relaxed)).filter(|at| *at != FAILED)
     }
 
     /// Returns the name of the model as people know it, or an empty text if the server does not tell it.
@@ -133,9 +148,14 @@ impl Provider for OpenAiProvider {
             Ok(mut turn) => {
                 self.detect_truncation(request, &mut turn);
                 self.learn_token_rate(request, &turn);
+                self.last_answer.store(unix_millis(), Ordering::Relaxed);
                 Ok(turn)
             }
             Err(error) => {
+                if !matches!(error, ProviderError::Cancelled) {
+                    let (order, before) = (Ordering::Relaxed, 0);
+                    self.last_answer.compare_exchange(before, FAILED, order, order).ok();
+                }
                 if matches!(error, ProviderError::Unreachable { .. }) {
                     self.served.server.set_healthy(false);
                 }
