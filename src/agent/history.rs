@@ -98,10 +98,10 @@ pub(super) fn stored_messages(
 ) -> Result<Vec<Message>, RunError> {
     let tail =
         log.tail(budget, &estimate).map_err(|error| RunError::from_source(FailureKind::Storage, &error))?;
-    if tail.damaged > 0 {
+    if shared.open_sessions.damage_said.is_new(session, tail.damaged) {
+        let lines = if tail.damaged == 1 { "1 line".to_owned() } else { format!("{} lines", tail.damaged) };
         events.send_blocking(Event::Notice(format!(
-            "session {session} has {} unreadable record(s); they were skipped",
-            tail.damaged
+            "{lines} of the session {session} cannot be read and are left out; `kontekst sessions show {session}` shows where"
         )));
     }
     Ok(shared.open_sessions.history_starts.trim(session, tail, budget))

@@ -31,6 +31,7 @@ const MAX_IDLE_LOCKS: usize = 64;
 pub(super) struct OpenSessions {
     pub(super) locks: SessionLocks,
     pub(super) history_starts: HistoryStarts,
+    pub(super) damage_said: DamageSaid,
     pub(super) model_notices: ModelNotices,
 }
 
@@ -136,6 +137,27 @@ impl HistoryStarts {
             fingerprints.insert(session.clone(), fingerprint(message));
         }
         messages
+    }
+}
+
+/// The number of lines of each session that cannot be read, as it was last said. A daemon says it once.
+#[derive(Default)]
+pub(super) struct DamageSaid {
+    lines: Mutex<HashMap<SessionId, usize>>,
+}
+
+impl DamageSaid {
+    /// Notes the number of lines, and returns true if there are more than were said.
+    pub(super) fn is_new(&self, session: &SessionId, lines: usize) -> bool {
+        let mut said = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines <= said.get(session).copied().unwrap_or(0) {
+            return false;
+        }
+        if said.len() >= MAX_HISTORY_STARTS {
+            said.clear();
+        }
+        said.insert(session.clone(), lines);
+        true
     }
 }
 

@@ -458,6 +458,24 @@ fn a_session_has_the_title_of_what_was_asked_about_the_data() {
 }
 
 #[test]
+fn lines_of_a_session_that_cannot_be_read_are_said_once() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("fine"));
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "--session", "s", "one"]).success();
+    let path = "sessions/s.jsonl";
+    // The last line was not written to its end, as after a crash. It is cut off, and the others stay.
+    let lines = home.read(path);
+    home.write(path, &format!("{lines}not json\n{{\"a\": 1}}\n\u{0}\u{1}\n{{\"role\": \"us"));
+    let notice = |stderr: &str| stderr.lines().filter(|line| line.contains("cannot be read")).count();
+    let first = home.run(&["run", "--session", "s", "two"]);
+    assert!(first.stderr.contains("3 lines of the session s cannot be read"), "{first:?}");
+    assert_eq!((first.code, notice(&first.stderr)), (0, 1), "{first:?}");
+    let second = home.run(&["run", "--session", "s", "three"]);
+    assert_eq!((second.code, notice(&second.stderr)), (0, 0), "{second:?}");
+    assert_eq!(user_texts(&model.chats()[2]), ["one", "two", "three"]);
+}
+
+#[test]
 fn options_may_stand_behind_the_prompt_and_after_two_dashes_nothing_is_one() {
     let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
     let home = TestHome::new(&model.url());
