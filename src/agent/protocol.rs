@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain},
+    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain, io_hint},
     provider::Progress,
     subagent_log::SubagentEvent,
     tools::{CommandPreview, Effect},
@@ -248,13 +248,34 @@ impl RunError {
         }
     }
 
-    /// Makes an error whose message is `source` and the errors that caused it.
-    pub(super) fn from_source(kind: FailureKind, source: &dyn std::error::Error) -> Self {
-        Self::new(kind, error_chain(source))
+    /// Makes an error whose message is `source` and the errors that caused it. It has a hint if one of them is of the file
+    /// system and its kind says what to do.
+    pub(super) fn from_source(kind: FailureKind, source: &(dyn std::error::Error + 'static)) -> Self {
+        let mut causes = std::iter::successors(Some(source), |error| error.source());
+        let hint = causes.find_map(|error| io_hint(error.downcast_ref()?)).map(str::to_owned);
+        Self { hint, ..Self::new(kind, error_chain(source)) }
     }
 
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::config::PathError;
+
+    #[test]
+    fn a_full_disk_has_a_hint() {
+        let error = |kind: io::ErrorKind| {
+            RunError::from_source(FailureKind::Storage, &PathError::new("/x", io::Error::from(kind)))
+        };
+        let full = error(io::ErrorKind::StorageFull);
+        assert_eq!(full.hint.as_deref(), Some("free some disk space and try again"), "{full:?}");
+        assert_eq!(error(io::ErrorKind::NotFound).hint, None);
     }
 }

@@ -144,7 +144,7 @@ pub fn sync_dir_of(path: &Path) -> Result<(), PathError> {
 
 fn synced_temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
     let temp = temp(path, bytes)?;
-    temp.as_file().sync_all().context(temp.path())?;
+    temp.as_file().sync_all().context(path)?;
     Ok(temp)
 }
 
@@ -152,7 +152,8 @@ fn temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError>
     let dir = parent(path);
     // The name is hidden and has no extension, so that no listing shows it as a session, a skill or an agent.
     let mut temp = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).context(dir)?;
-    temp.write_all(bytes).context(temp.path())?;
+    // Its own writer names the temporary file in an error.
+    temp.as_file_mut().write_all(bytes).context(path)?;
     Ok(temp)
 }
 

@@ -48,6 +48,17 @@ fn one_value_is_printed_for_a_script() {
 }
 
 #[test]
+fn a_data_directory_that_cannot_be_made_is_the_reason_why_nothing_is_set() {
+    let home = TestHome::with_config("");
+    fs::write(home.work_dir().join("file"), "").unwrap();
+    let place = home.work_dir().join("file/home");
+    let mut command = home.command(&["config", "set", "max_turns", "5"]);
+    let output = wait_with_output(command.env("KONTEKST_HOME", &place).spawn().unwrap());
+    let stderr = output.fails(2);
+    assert!(stderr.contains(&format!("`{}`", place.display())), "{stderr}");
+}
+
+#[test]
 fn a_value_is_set_and_nothing_else_changes() {
     let config = "# my file\nbind = \"off\"  # no TCP\n\n# context_size = 4096   # the largest window\n[tools]\ntimeout_seconds = 120 # long\n";
     let home = TestHome::with_config(config);

@@ -105,6 +105,7 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         Command::Show { json } => show(json, home, environment),
         Command::Get { key, json } => get(&Key::parse(&key, home)?, json, home, environment),
         Command::Set { key, value } => {
+            home.create()?;
             Config::load(home).ok(); // writes the file with its comments, if there is none
             agents::create_default(home)?;
             set(&Key::parse(&key, home)?, &value, home)
@@ -114,6 +115,7 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
             unset(&Key::parse(&key, home)?, home)
         }
         Command::Edit { agent } => {
+            home.create()?;
             Config::load(home).ok(); // writes the file with its comments, if there is none
             agents::create_default(home)?;
             let (path, kind) = file_of(agent.as_ref(), home)?;

@@ -4,30 +4,14 @@
 //! too.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use std::io;
-
 use super::{CliError, ExitStatus};
 use crate::{
     config::{
         AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError, edit::EditError,
     },
-    core::{BadName, Name, SessionId, nearest},
+    core::{BadName, Name, SessionId, io_hint, nearest},
     sessions::SessionError,
 };
-
-/// Returns what to do about an I/O error, if its kind alone says that.
-pub(super) fn io_hint(error: &io::Error) -> Option<&'static str> {
-    use io::ErrorKind;
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the standard library adds kinds; most need no hint")]
-    match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("free some disk space and try again"),
-        ErrorKind::PermissionDenied => Some(
-            "run kontekst as the user who owns the file, or set KONTEKST_HOME to a directory that you own",
-        ),
-        ErrorKind::ReadOnlyFilesystem => Some("set KONTEKST_HOME to a directory on a writable file system"),
-        _ => None,
-    }
-}
 
 impl From<NoHome> for CliError {
     fn from(error: NoHome) -> Self {

@@ -3,9 +3,9 @@
 
 use std::io;
 
-use crate::{client::ClientError, config::LockError, daemon::DaemonError};
+use crate::{client::ClientError, config::LockError, core::io_hint, daemon::DaemonError};
 
-use super::{CliError, ExitStatus, config::io_hint};
+use super::{CliError, ExitStatus};
 
 const WATCH_IT_START: &str = "run `kontekst daemon` to watch it start in this terminal";
 

@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::{
     cli::{error::CliError, output::Verbosity},
     client::{self, ClientError},
-    core::SessionId,
+    core::{SessionId, error_chain},
     pb::{
         CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
         RunStartedEvent, StartRunCommand, run_command::Command, run_event::Event,
@@ -302,8 +302,11 @@ impl RunConnection {
         if sessions.active().as_ref() != Some(&id)
             && let Err(error) = sessions.set_active(&id)
         {
-            let text = format!("the session could not be made the active one: {error}");
+            let text = format!("the session could not be made the active one: {}", error_chain(&error));
             self.renderer.note(Verbosity::Normal, &text);
+            for hint in CliError::from(error).hints {
+                self.renderer.note(Verbosity::Normal, &format!("hint: {hint}"));
+            }
         }
     }
 

@@ -56,6 +56,24 @@ fn the_first_healthy_server_answers_and_a_failed_one_comes_last() {
 }
 
 #[test]
+fn the_status_has_the_model_that_answered_and_not_one_that_failed() {
+    let server = FakeLlama::start([]).always(|request| match request.body["model"].as_str() {
+        Some("absent") => Reply::error(404, "no such model"),
+        _ => Reply::text("hi"),
+    });
+    let router = router_for(&[&server]);
+    let ask_model = |model| {
+        let wanted = ModelSelector { model, endpoint: None, is_required: true };
+        say_hello(&*router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap())
+    };
+    ask_model("absent").unwrap_err();
+    assert_eq!(router.status().model, "");
+    ask_model("good").unwrap();
+    ask_model("absent").unwrap_err();
+    assert_eq!(router.status().model, "good");
+}
+
+#[test]
 fn an_error_before_the_answer_fails_over_and_one_within_it_does_not() {
     for reply in [|| Reply::error(500, "broken"), || Reply::error(503, "busy"), || Reply::raw([])] {
         let first = FakeLlama::start([]).always(move |_| reply());
