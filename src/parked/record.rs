@@ -17,6 +17,9 @@ pub struct ParkedRun {
     pub parked_by: RunId,
     /// Unix time in milliseconds at which it was parked last.
     pub parked_at: u64,
+    /// A run has begun to go on with it, and has neither ended nor waited again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_begun: bool,
     pub session: SessionId,
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

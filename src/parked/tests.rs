@@ -18,6 +18,7 @@ fn run(parked_at: u64) -> ParkedRun {
         parked_by: id.clone(),
         id,
         parked_at,
+        is_begun: false,
         session: SessionId::new(),
         agent: "default".to_owned(),
         working_dir: Some("/work dir".into()),

@@ -54,6 +54,7 @@ impl Parking {
             runs: vec![id.clone()],
             parked_by: id.clone(),
             parked_at: 0,
+            is_begun: false,
             session: session.clone(),
             agent: request.agent.clone(),
             working_dir: request.working_dir.clone(),
@@ -137,7 +138,9 @@ impl Parking {
         // If the same calls wait again, their answer is that of an earlier run.
         let same_answer = self.resumed.as_ref().filter(|_| self.holds_calls());
         let parked_by = same_answer.map_or(own, |resumed| &resumed.parked_by).clone();
-        let run = ParkedRun { calls, checks_due, parked_at: unix_millis(), parked_by, ..(**run).clone() };
+        let parked_at = unix_millis();
+        let run =
+            ParkedRun { calls, checks_due, parked_at, parked_by, is_begun: false, ..(**run).clone() };
         let (runs, id) = (access.runs.clone(), run.id.clone());
         let mut saving = blocking(move || runs.save(&run));
         let saved = saving.join().await?;

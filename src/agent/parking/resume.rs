@@ -131,7 +131,8 @@ impl Beginning {
         if resumed.parked.checks_due {
             checks.note_earlier_change();
         }
-        let ResumedRun { parked, open, is_copied, .. } = *resumed;
+        let ResumedRun { mut parked, open, is_copied, .. } = *resumed;
+        parked.is_begun = true;
         if is_copied {
             let session = &parked.session;
             events.send_blocking(Event::Notice(format!(

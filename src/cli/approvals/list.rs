@@ -96,11 +96,7 @@ pub(super) fn heading(run: &ParkedRun, home: &Home) -> String {
     if prompt.len() < run.prompt.len() {
         prompt.push('…');
     }
-    let begun = if run.runs.len() > 1 && run.runs.last() != Some(&run.parked_by) {
-        ", gone on with before"
-    } else {
-        ""
-    };
+    let begun = if run.is_begun { ", begun and interrupted" } else { "" };
     let dir = dir.unwrap_or_default();
     format!("parked {}{}{begun}: {}", age_of(run), literal_line(&dir), literal_line(&prompt))
 }

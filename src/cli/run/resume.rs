@@ -20,6 +20,7 @@ use super::{
     question_asker::{QuestionPrograms, Terminal},
     renderer::{Format, RunRenderer},
     sender::RunSender,
+    unasked_call,
 };
 
 /// The form in which a resumed run is shown.
@@ -63,7 +64,11 @@ pub(in crate::cli) fn resume(
         .with_programs(QuestionPrograms::new(environment));
     approver.park_unasked(&mut start);
     let mut sender = RunSender::new(home, renderer, approver, None)?;
-    let result = sender.send(&start).and_then(|ending| sender.exit_code(&ending));
+    let result = sender.send(&start).and_then(|ending| {
+        let code = sender.exit_code(&ending);
+        let changed = sender.unasked().and_then(|call| unasked_call::changed(call, parked));
+        code.map_err(|error| changed.unwrap_or(error))
+    });
     sender.exit(result)
 }
 

@@ -8,7 +8,10 @@ use crate::{
     cli::{error::CliError, output::Verbosity},
     client::{self, ClientError},
     config::Home,
-    pb::{ChangedRun, ContextSnapshot, ListChangedRunsRequest, StartRunCommand, run_event::Event},
+    pb::{
+        ChangedRun, ContextSnapshot, ListChangedRunsRequest, ProposedToolCall, StartRunCommand,
+        run_event::Event,
+    },
     sessions::Sessions,
 };
 
@@ -105,6 +108,11 @@ impl<'a> RunSender<'a> {
     /// The run did not do what it was asked to do.
     pub(in crate::cli) fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
         self.connection.exit_code(ending)
+    }
+
+    /// Returns the call at which the run ended because nobody could be asked.
+    pub(super) fn unasked(&self) -> Option<&ProposedToolCall> {
+        self.connection.approver.unasked()
     }
 
     /// Keeps the terminal in these modes, so that what is typed during an answer is shown and waits for the next prompt.

@@ -3,6 +3,7 @@
 use crate::{
     cli::{error::CliError, printable::literal},
     core::OrderedObject,
+    parked::ParkedRun,
     pb::ProposedToolCall,
     tools::builtin::RUN_COMMAND,
 };
@@ -18,15 +19,6 @@ const MAX_TARGET: usize = 120;
 pub(super) fn error(call: &ProposedToolCall, parked: &str) -> CliError {
     let name = literal(&call.name);
     let target = target(&call.arguments_json).map(|target| format!(" of {target}")).unwrap_or_default();
-    if call.unchanged_since_parked == Some(false) && !parked.is_empty() {
-        return CliError::needs_approval(format!(
-            "`{name}`{target} is not what was parked, because its file has changed since, and there is no terminal to ask on"
-        ))
-        .hint(format!(
-            "`kontekst approvals show {parked}` shows the call as it is now, and `kontekst approvals approve {parked}` \
-             approves that"
-        ));
-    }
     let error = CliError::needs_approval(format!(
         "`{name}`{target} needs approval, and there is no terminal to ask on"
     ));
@@ -70,6 +62,27 @@ pub(super) fn error(call: &ProposedToolCall, parked: &str) -> CliError {
     error.hint("--on-deny continue lets the model go on without the call")
 }
 
+/// Returns the error of a resumed run whose call was approved and is another one now. `None` for any other call.
+/// `parked` is the run as the user saw it.
+pub(super) fn changed(call: &ProposedToolCall, parked: &ParkedRun) -> Option<CliError> {
+    if call.unchanged_since_parked != Some(false) {
+        return None;
+    }
+    let seen = parked.calls.iter().find(|seen| seen.call.id.as_str() == call.call_id)?;
+    let same_rules = seen.caution.as_deref().unwrap_or_default() == call.caution
+        && seen.asked_by.as_deref().unwrap_or_default() == call.asked_by;
+    let why = match (same_rules, &seen.before) {
+        (true, Some(_)) => "the file has changed since the run was parked",
+        (true, None) => "it would do something else now than when the run was parked",
+        (false, _) => "other rules are about it now than when the run was parked",
+    };
+    let (name, run) = (literal(&call.name), &parked.id);
+    let target = target(&call.arguments_json).map(|target| format!(" of {target}")).unwrap_or_default();
+    Some(CliError::needs_approval(format!("`{name}`{target} was not run: {why}")).hint(format!(
+        "`kontekst approvals show {run}` shows what it would do now, and `kontekst approvals approve {run}` approves that"
+    )))
+}
+
 /// Returns the file, the command or the address that a call is about, in quotation marks.
 pub(in crate::cli) fn target(arguments_json: &str) -> Option<String> {
     let OrderedObject(members) = OrderedObject::parse(arguments_json)?;
@@ -105,18 +118,6 @@ mod tests {
     fn the_error_says_how_to_go_on_with_a_parked_run() {
         let error = error(&call("edit_file", r#"{"path":"a"}"#), "0198");
         assert!(error.hints[0].contains("`kontekst approvals approve 0198` goes on with it"), "{error}");
-    }
-
-    #[test]
-    fn the_error_says_that_the_file_of_a_parked_call_has_changed() {
-        let changed =
-            ProposedToolCall { unchanged_since_parked: Some(false), ..call("edit_file", r#"{"path":"a"}"#) };
-        let mut text = Vec::new();
-        error(&changed, "0198").write(&mut text).unwrap();
-        expect![[r#"
-            kontekst: error: `edit_file` of "a" is not what was parked, because its file has changed since, and there is no terminal to ask on
-              hint: `kontekst approvals show 0198` shows the call as it is now, and `kontekst approvals approve 0198` approves that
-        "#]].assert_eq(&String::from_utf8(text).unwrap());
     }
 
     #[test]

@@ -67,8 +67,13 @@ fn a_file_that_changed_since_is_not_touched_and_the_run_waits_with_what_the_call
     let (_model, home) = home([edit("a", "one", "two"), Reply::text("done")]);
     let name = home.park(&["put two there"]);
     home.put("a", "one and more\n");
-    home.run(&["approvals", "approve", &name]).fails(3);
+    let error = home.run(&["approvals", "approve", &name]).fails(3);
+    let changed = "`edit_file` of \"a\" was not run: the file has changed since the run was parked";
+    assert!(error.contains(changed) && error.contains(&format!("approvals show {name}`")), "{error}");
+    assert!(!error.contains("--allow"), "{error}");
     assert_eq!(home.file("a"), "one and more\n");
+    let listed = home.run(&["approvals"]).success();
+    assert!(!listed.contains("interrupted"), "nothing was begun: {listed}");
     let parked = home.parked();
     assert_eq!((parked.len(), parked[0]["run"].as_str()), (1, Some(name.as_str())));
     assert!(parked[0]["calls"][0]["preview"].as_str().unwrap().contains("+two and more"), "{parked:?}");
@@ -161,6 +166,7 @@ fn a_run_that_could_not_go_on_stays_parked() {
     home.run(&["approvals", "approve", &name]).fails(1);
     // The call has run, and only the answer is missing.
     assert_eq!((home.file("a").as_str(), home.parked().len()), ("two\n", 1));
+    assert!(home.run(&["approvals"]).success().contains("begun and interrupted"));
     home.put("a", "one\n");
     assert_eq!(home.run(&["approvals", "approve", &name]).success(), "done\n");
     assert_eq!((home.file("a").as_str(), home.parked().len()), ("one\n", 0), "it ran once");
