@@ -139,8 +139,7 @@ impl Parking {
         let same_answer = self.resumed.as_ref().filter(|_| self.holds_calls());
         let parked_by = same_answer.map_or(own, |resumed| &resumed.parked_by).clone();
         let parked_at = unix_millis();
-        let run =
-            ParkedRun { calls, checks_due, parked_at, parked_by, is_begun: false, ..(**run).clone() };
+        let run = ParkedRun { calls, checks_due, parked_at, parked_by, is_begun: false, ..(**run).clone() };
         let (runs, id) = (access.runs.clone(), run.id.clone());
         let mut saving = blocking(move || runs.save(&run));
         let saved = saving.join().await?;
