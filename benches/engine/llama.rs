@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{Speed, agree::Step};
+use crate::{Speed, agree::Step, processor};
 
 /// A server for one model; ends when it is dropped.
 pub(crate) struct Server {
@@ -20,10 +20,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(program: &Path, model: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn start(program: &Path, model: &Path, threads: u32) -> Result<Self, Box<dyn Error>> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let child = Command::new(program)
-            .args(["--port", &port.to_string(), "-np", "1", "-c", "2048", "-t", "2", "-m"])
+            .args(["--port", &port.to_string(), "-np", "1", "-c", "2048", "-t", &threads.to_string(), "-m"])
             .arg(model)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -45,6 +45,23 @@ impl Server {
         let response = self.post("completion", &request)?;
         let figure = |name: &str| response["timings"][name].as_f64().ok_or("no timings");
         Ok(Speed { reading: figure("prompt_per_second")?, writing: figure("predicted_per_second")? })
+    }
+
+    /// As [`processor::built_in`].
+    pub(crate) fn processor_speed(&self, prompt: &[u32], answer: u32) -> Result<Speed, Box<dyn Error>> {
+        let time = |answer: u32, cached: bool| -> Result<_, Box<dyn Error>> {
+            let request = json!({
+                "prompt": prompt, "n_predict": answer, "temperature": 0, "cache_prompt": cached, "ignore_eos": true,
+            });
+            let before = processor::time_of(self.child.id())?;
+            let response = self.post("completion", &request)?;
+            let read = response["timings"]["prompt_n"].as_u64();
+            if read != Some(if cached { 1 } else { prompt.len() as u64 }) {
+                return Err(format!("the server read {read:?} tokens").into());
+            }
+            Ok(processor::time_of(self.child.id())? - before)
+        };
+        Ok(Speed::of(prompt.len(), time(1, false)?, answer, time(answer, true)?))
     }
 
     /// Returns the tokens of a prompt.

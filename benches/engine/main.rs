@@ -2,10 +2,14 @@
 //!
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf [PROMPT-TOKENS] [ANSWER-TOKENS]
 //!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf --agree [PROMPTS]
+//!     KONTEKST_LLAMA_SERVER=llama-server cargo bench --bench engine -- MODEL.gguf --processor [PROMPT-TOKENS] [ANSWER-TOKENS]
 //!     cargo bench --bench engine -- MODEL.gguf --speculation [CASE]
 //!
+//! With `--avx2` before the name of the file the engine does without AVX-512.
 //! Prints tokens per second and ratios; only the ratios mean anything on another machine. Both use one prompt of
 //! the same tokens, read once before it counts, and take turns; the best of three counts.
+//! With `--processor` both have one thread, and the processor time that they use counts, which says something also on a
+//! machine that does other things.
 //! With `--agree` it compares the tokens that both find likeliest, after up to 200 short prompts, and says with
 //! which of them the same weights as `f32` agree where they differ. Those take four bytes for each parameter.
 //! With `--speculation` it compares answers with and without guesses of the next tokens, which must be the same.
@@ -14,9 +18,10 @@
 
 mod agree;
 mod llama;
+mod processor;
 mod speculation;
 
-use std::{error::Error, ops::ControlFlow, path::Path};
+use std::{error::Error, ops::ControlFlow, path::Path, time::Duration};
 
 use kontekst_engine::{Constraint, Engine, GenerateRequest, Limits, Prompt, Sampling};
 
@@ -33,6 +38,12 @@ struct Speed {
 }
 
 impl Speed {
+    /// The speed of reading a prompt and then writing an answer.
+    fn of(prompt: usize, reading: Duration, answer: u32, writing: Duration) -> Self {
+        let prompt = f64::from(u32::try_from(prompt).expect("a prompt is short"));
+        Self { reading: prompt / reading.as_secs_f64(), writing: f64::from(answer) / writing.as_secs_f64() }
+    }
+
     fn best(self, other: Self) -> Self {
         Self { reading: self.reading.max(other.reading), writing: self.writing.max(other.writing) }
     }
@@ -40,12 +51,18 @@ impl Speed {
 
 fn main() -> Result<(), Box<dyn Error>> {
     // Cargo adds `--bench`.
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
+    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench").peekable();
+    if arguments.next_if(|argument| argument == "--avx2").is_some() {
+        kontekst_engine::without_avx512();
+    }
     let Some(model) = arguments.next() else {
         println!("no model file given");
         return Ok(());
     };
-    let mut arguments = arguments.peekable();
+    let processor = arguments.next_if(|argument| argument == "--processor").is_some();
+    if processor {
+        processor::stay_on_one()?;
+    }
     let agree = arguments.next_if(|argument| argument == "--agree").is_some();
     let speculation = arguments.next_if(|argument| argument == "--speculation").is_some();
     let case = if speculation { arguments.next().unwrap_or_default() } else { String::new() };
@@ -55,7 +72,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return speculation::compare(&engine, &case);
     }
     let server = match std::env::var_os("KONTEKST_LLAMA_SERVER") {
-        Some(program) => Some(llama::Server::start(Path::new(&program), Path::new(&model))?),
+        Some(program) => {
+            Some(llama::Server::start(Path::new(&program), Path::new(&model), if processor { 1 } else { 2 })?)
+        }
         None => None,
     };
     if agree {
@@ -68,9 +87,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let prompt: Vec<u32> = (0..prompt).map(|number| number * 37 % (usual - 32) + 32).collect();
     let (mut ours, mut theirs) = (Speed::default(), Speed::default());
     for _ in 0..3 {
-        ours = ours.best(built_in(&engine, &prompt, answer)?);
+        ours = ours.best(match processor {
+            true => processor::built_in(&engine, &prompt, answer)?,
+            false => built_in(&engine, &prompt, answer)?,
+        });
         if let Some(server) = &server {
-            theirs = theirs.best(server.speed(&prompt, answer)?);
+            theirs = theirs.best(match processor {
+                true => server.processor_speed(&prompt, answer)?,
+                false => server.speed(&prompt, answer)?,
+            });
         }
     }
     println!("tokens per second   reading   writing");

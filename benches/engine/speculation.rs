@@ -7,7 +7,8 @@ use kontekst_engine::{
     chat::Message,
     template::{InThisProcess, Template, TemplateSource},
 };
-use rustix::time::{ClockId, clock_gettime};
+
+use crate::processor;
 
 /// Measurements of each kind, of which the median counts.
 const ROUNDS: usize = 3;
@@ -104,14 +105,14 @@ fn generate(engine: &Engine, tokens: &[u32], most: u32, speculation: bool) -> Re
     let prompt = Prompt { tokens, session: Some(SESSION) };
     let (sampling, seed) = (Sampling::greedy(), None);
     let request = GenerateRequest { prompt, sampling, max_tokens: most, seed, speculation };
-    let (mut text, before) = (String::new(), processor_time());
+    let (mut text, before) = (String::new(), processor::time());
     let generation = engine.generate(&request, None, &|| false, &mut |event| {
         if let Event::Text(more) = event {
             text.push_str(more);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(Answer { text, generation, processor: processor_time() - before })
+    Ok(Answer { text, generation, processor: processor::time() - before })
 }
 
 /// Prints the time of steps, as multiples of that of one token.
@@ -122,9 +123,9 @@ fn print_steps(engine: &Engine) -> Result<(), Box<dyn Error>> {
         let mut times = STEPS.map(|_| Vec::new());
         for _ in 0..4 * ROUNDS {
             for (count, times) in STEPS.iter().zip(&mut times) {
-                let before = processor_time();
+                let before = processor::time();
                 decoder.step_each(&vec![70; *count])?;
-                times.push(processor_time() - before);
+                times.push(processor::time() - before);
                 decoder.rewind(0);
             }
         }
@@ -153,10 +154,4 @@ fn prompt(engine: &Engine, template: &Template, request: &str) -> Result<Vec<u32
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
-}
-
-/// The processor time of this process.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(time).expect("time passes forwards")
 }

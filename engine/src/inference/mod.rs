@@ -24,6 +24,8 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "test-support")]
+pub use self::kernels::without_avx512;
 pub use self::{
     decoder::{DecodeError, Decoder, PrefillProgress, Prompt},
     engine::{Engine, Limits, ModelInfo},

@@ -6,8 +6,10 @@ use half::{
     f16,
     slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _},
 };
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
+
+use super::simd::ARCH;
 
 /// Adding and subtracting this number rounds to a whole number.
 pub(super) const ROUND: f32 = 12_582_912.0;
@@ -18,8 +20,6 @@ pub(super) type Lanes = [f32; LANES];
 
 /// Vectors that are multiplied in one pass: as many sums as the registers of AVX2 hold.
 pub(super) const VECTORS_PER_PASS: usize = 6;
-
-static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Runs `work`, which is marked `#[inline(always)]`, compiled for the widest instructions that this CPU has.
 pub(super) fn with_widest_simd<R>(work: impl FnMut() -> R) -> R {

@@ -9,6 +9,7 @@ mod dense;
 mod kv_cache;
 mod math;
 mod quantised;
+mod simd;
 
 /// The most positions that are computed as if each were alone, with the same result to the last bit. With more it is cheaper
 /// to prepare a matrix once for all of them.
@@ -19,3 +20,5 @@ pub(crate) use dense::Dense;
 pub(crate) use kv_cache::KvCache;
 pub(crate) use math::{add, add_bias, exp, gelu_mul, on_threads, rms_norm, silu_mul, to_half};
 pub(crate) use quantised::{Format, Input, Products, Quantised};
+#[cfg(feature = "test-support")]
+pub use simd::without_avx512;

@@ -17,6 +17,10 @@ const GROUP: usize = 32;
 pub(super) struct Activations {
     /// At most 127, with a sign.
     pub numbers: [[i8; GROUP]; LENGTH / GROUP],
+    /// The numbers in another order: of each two groups the first halves, and then the second halves.
+    pub paired: [[i8; GROUP]; LENGTH / GROUP],
+    /// The same without their signs.
+    pub paired_sizes: [[u8; GROUP]; LENGTH / GROUP],
     /// The factor of each group.
     pub scales: [f32; EIGHT],
     /// The sum of each group, with its factor.
@@ -55,11 +59,15 @@ impl Activations {
         let steps = inverse(most, 127.0);
         let scale = if steps > 0.0 { most / 127.0 } else { 0.0 };
         let mut sums = [0; 2];
+        let (pair, half) = (group / 2 * 2, GROUP / 2);
         for at in 0..GROUP {
             #[expect(clippy::cast_possible_truncation, reason = "the low bits are the whole number")]
             let whole = (numbers[at] * steps + ROUND).to_bits() as i8;
             self.numbers[group][at] = whole;
-            sums[at / (GROUP / 2)] += i32::from(whole);
+            let (side, place) = (at / half, group % 2 * half + at % half);
+            self.paired[pair + side][place] = whole;
+            self.paired_sizes[pair + side][place] = whole.unsigned_abs();
+            sums[side] += i32::from(whole);
         }
         // An infinite sum times a weight of zero would not be a number.
         #[expect(clippy::cast_precision_loss, reason = "a sum of 32 bytes is small")]

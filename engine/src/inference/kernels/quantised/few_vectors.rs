@@ -9,7 +9,7 @@ use super::{
     FEW, Products, Quantised,
     activations::Activations,
     formats::{Factors, Packed, PackedJob, Plain},
-    registers::{ByteRegisters, Portable, Work},
+    registers::{ByteRegisters, Portable, Widest, Work, widest},
 };
 use crate::inference::kernels::math::{cores, in_parallel};
 
@@ -17,6 +17,8 @@ use crate::inference::kernels::math::{cores, in_parallel};
 const CHUNKS_PER_CORE: usize = 8;
 /// Registers of bytes in 256 numbers.
 const REGISTERS: usize = 8;
+/// Bytes of 256 numbers of any format.
+const LARGEST_CHUNK: usize = 8 * 34;
 
 /// At most [`FEW`] vectors, and their numbers rounded to bytes, which are not there if the format has plain numbers.
 #[derive(Clone, Copy)]
@@ -29,17 +31,13 @@ pub(super) struct Vectors<'a> {
 
 /// Multiplies vectors on all cores.
 pub(super) fn products(matrix: &Quantised, vectors: Vectors<'_>) -> Products {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use super::registers::{Avx2, Avx512};
-        if let Some(registers) = Avx512::try_new() {
-            return products_in(registers, matrix, vectors);
-        }
-        if let Some(registers) = Avx2::try_new() {
-            return products_in(registers, matrix, vectors);
-        }
+    match widest() {
+        #[cfg(target_arch = "x86_64")]
+        Widest::Avx512(registers) => products_in(registers, matrix, vectors),
+        #[cfg(target_arch = "x86_64")]
+        Widest::Avx2(registers) => products_in(registers, matrix, vectors),
+        Widest::Portable => products_in(Portable, matrix, vectors),
     }
-    products_in(Portable, matrix, vectors)
 }
 
 /// Multiplies vectors with this kind of registers.
@@ -91,22 +89,20 @@ impl<R: ByteRegisters, F: Packed> Work for OneVector<'_, R, F> {
     #[inline(always)]
     fn run(self) {
         let Rows { registers, bytes, size, vectors, out } = self.rows;
-        let zero = registers.eight(&[0.0; 8]);
+        let (zero, mut last) = (registers.eight(&[0.0; 8]), [0; LARGEST_CHUNK]);
         for (row, out) in bytes.chunks_exact(size).zip(out) {
             let mut sums = [zero; 3];
-            for (blocks, activations) in row.chunks(F::CHUNK_BYTES).zip(&vectors.rounded[0]) {
-                registers.fetch_ahead(blocks);
-                let chunk = Chunk::<R, F, _>::new(
-                    registers,
-                    #[inline(always)]
-                    |number| F::bytes(registers, blocks, number),
-                    F::factors(blocks),
-                );
-                // It is compiled for a whole chunk, without a loop.
-                match blocks.len() == F::CHUNK_BYTES {
-                    true => chunk.add_products(activations, REGISTERS, &mut sums),
-                    false => chunk.add_products(activations, registers_of::<F>(blocks), &mut sums),
-                }
+            // It is compiled for a whole chunk, without a loop.
+            let whole = row.chunks_exact(F::CHUNK_BYTES);
+            let rest = whole.remainder();
+            for (blocks, activations) in whole.zip(&vectors.rounded[0]) {
+                add::<R, F>(registers, &blocks[..F::CHUNK_BYTES], REGISTERS, activations, &mut sums);
+            }
+            if let Some(activations) = vectors.rounded[0].last()
+                && !rest.is_empty()
+            {
+                let (rest, count) = in_pairs::<F>(rest, &mut last);
+                add::<R, F>(registers, rest, count, activations, &mut sums);
             }
             *out = total(registers, sums);
         }
@@ -122,34 +118,68 @@ impl<R: ByteRegisters, F: Packed> Work for SeveralVectors<'_, R, F> {
     #[inline(always)]
     fn run(self) {
         let Rows { registers, bytes, size, vectors, out } = self.rows;
-        let zero = registers.eight(&[0.0; 8]);
+        let (zero, mut last) = (registers.eight(&[0.0; 8]), [0; LARGEST_CHUNK]);
         let rows = out.len() / vectors.count;
         for (number, row) in bytes.chunks_exact(size).enumerate() {
             let mut sums = [[zero; 3]; FEW];
-            for (at, blocks) in row.chunks(F::CHUNK_BYTES).enumerate() {
-                registers.fetch_ahead(blocks);
-                let count = registers_of::<F>(blocks);
-                let mut bytes = [F::bytes(registers, blocks, 0); REGISTERS];
-                for number in 1..count {
-                    bytes[number] = F::bytes(registers, blocks, number);
-                }
-                let chunk = Chunk::<R, F, _>::new(
-                    registers,
-                    #[inline(always)]
-                    |number| bytes[number],
-                    F::factors(blocks),
-                );
-                for (rounded, sums) in vectors.rounded.iter().zip(&mut sums) {
-                    match count == REGISTERS {
-                        true => chunk.add_products(&rounded[at], REGISTERS, sums),
-                        false => chunk.add_products(&rounded[at], count, sums),
-                    }
-                }
+            let whole = row.chunks_exact(F::CHUNK_BYTES);
+            let (rest, chunks) = (whole.remainder(), whole.len());
+            for (at, blocks) in whole.enumerate() {
+                add_each::<R, F>(registers, &blocks[..F::CHUNK_BYTES], REGISTERS, vectors, at, &mut sums);
+            }
+            if !rest.is_empty() {
+                let (rest, count) = in_pairs::<F>(rest, &mut last);
+                add_each::<R, F>(registers, rest, count, vectors, chunks, &mut sums);
             }
             for vector in 0..vectors.count {
                 out[vector * rows + number] = total(registers, sums[vector]);
             }
         }
+    }
+}
+
+/// Adds the products of `count` times 32 numbers of some blocks.
+#[inline(always)]
+fn add<R: ByteRegisters, F: Packed>(
+    registers: R,
+    blocks: &[u8],
+    count: usize,
+    activations: &Activations,
+    sums: &mut [R::Eight; 3],
+) {
+    registers.fetch_ahead(blocks);
+    let chunk = Chunk::<R, F, _>::new(
+        registers,
+        #[inline(always)]
+        |number| F::bytes(registers, blocks, number),
+        F::factors(registers, blocks),
+    );
+    chunk.add_products(activations, count, sums);
+}
+
+/// As [`add`], for the chunk `at` of each vector.
+#[inline(always)]
+fn add_each<R: ByteRegisters, F: Packed>(
+    registers: R,
+    blocks: &[u8],
+    count: usize,
+    vectors: Vectors<'_>,
+    at: usize,
+    sums: &mut [[R::Eight; 3]; FEW],
+) {
+    registers.fetch_ahead(blocks);
+    let mut bytes = [F::bytes(registers, blocks, 0); REGISTERS];
+    for number in 1..count {
+        bytes[number] = F::bytes(registers, blocks, number);
+    }
+    let chunk = Chunk::<R, F, _>::new(
+        registers,
+        #[inline(always)]
+        |number| bytes[number],
+        F::factors(registers, blocks),
+    );
+    for (rounded, sums) in vectors.rounded.iter().zip(sums) {
+        chunk.add_products(&rounded[at], count, sums);
     }
 }
 
@@ -173,13 +203,11 @@ impl<R: ByteRegisters, F: Packed, P: Fn(usize) -> R::Bytes> Chunk<R, F, P> {
     fn add_products(&self, activations: &Activations, count: usize, sums: &mut [R::Eight; 3]) {
         let registers = self.registers;
         let factors = self.factors.scaled(registers, activations);
-        for number in 0..count {
-            let bytes = (self.packed)(number);
-            let numbers = &activations.numbers[number];
-            let products = if F::SIGNED {
-                registers.signed_products(bytes, numbers)
+        for number in 0..if F::Factors::PAIRED { count / 2 } else { count } {
+            let products = if F::Factors::PAIRED {
+                self.pair(activations, number)
             } else {
-                registers.products(bytes, numbers)
+                self.single(activations, number, factors)
             };
             let factors = F::Factors::of(registers, factors, number);
             // By turns, so that one addition need not wait for the one before it.
@@ -189,17 +217,51 @@ impl<R: ByteRegisters, F: Packed, P: Fn(usize) -> R::Bytes> Chunk<R, F, P> {
             sums[2] = self.offsets.add(registers, activations, sums[2]);
         }
     }
+
+    /// The products of one register of bytes.
+    #[inline(always)]
+    fn single(
+        &self,
+        activations: &Activations,
+        number: usize,
+        factors: <F::Factors as Factors>::In<R>,
+    ) -> R::Eight {
+        let (bytes, numbers) = ((self.packed)(number), &activations.numbers[number]);
+        match F::SIGNED {
+            true => self.registers.signed_products(bytes, numbers),
+            false => F::Factors::products(self.registers, factors, number, bytes, numbers),
+        }
+    }
+
+    /// The products of two registers of bytes.
+    #[inline(always)]
+    fn pair(&self, activations: &Activations, number: usize) -> R::Eight {
+        let [first, second] = [2 * number, 2 * number + 1];
+        let bytes = [(self.packed)(first), (self.packed)(second)];
+        let numbers = [&activations.paired[first], &activations.paired[second]];
+        let sizes = [&activations.paired_sizes[first], &activations.paired_sizes[second]];
+        match F::SIGNED {
+            true => self.registers.signed_paired_products(bytes, numbers, sizes),
+            false => self.registers.paired_products(bytes, numbers),
+        }
+    }
 }
 
-/// The number of registers of bytes in some blocks.
+/// Returns the last blocks of a row, and the number of their registers of bytes. Where they must be pairs, a block of zeros,
+/// which is copied together with them to `last`, fills them up.
 #[inline(always)]
-fn registers_of<F: Packed>(blocks: &[u8]) -> usize {
-    REGISTERS * blocks.len() / F::CHUNK_BYTES
+fn in_pairs<'a, F: Packed>(blocks: &'a [u8], last: &'a mut [u8; LARGEST_CHUNK]) -> (&'a [u8], usize) {
+    let count = REGISTERS * blocks.len() / F::CHUNK_BYTES;
+    if !F::Factors::PAIRED || count.is_multiple_of(2) {
+        return (blocks, count);
+    }
+    last[..blocks.len()].copy_from_slice(blocks);
+    (&last[..blocks.len() + F::CHUNK_BYTES / REGISTERS], count + 1)
 }
 
 #[inline(always)]
 fn total<R: ByteRegisters>(registers: R, sums: [R::Eight; 3]) -> f32 {
-    registers.total(sums[0]) + registers.total(sums[1]) + registers.total(sums[2])
+    registers.total(registers.plus(registers.plus(sums[0], sums[1]), sums[2]))
 }
 
 struct PlainRows<'a, R> {
@@ -210,12 +272,12 @@ struct PlainRows<'a, R> {
 impl<R: ByteRegisters> Work for PlainRows<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Rows { bytes, size, vectors, out, .. } = self.rows;
+        let Rows { registers, bytes, size, vectors, out } = self.rows;
         let (rows, columns) = (out.len() / vectors.count, vectors.numbers.len() / vectors.count);
         for (number, row) in bytes.chunks_exact(size).enumerate() {
             for vector in 0..vectors.count {
                 let numbers = &vectors.numbers[vector * columns..][..columns];
-                out[vector * rows + number] = self.plain.product(row, numbers);
+                out[vector * rows + number] = self.plain.product(registers, row, numbers);
             }
         }
     }

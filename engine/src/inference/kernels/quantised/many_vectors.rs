@@ -5,24 +5,20 @@ use super::{
     batch::{Batch, Group},
     chunk::{Chunk, LENGTH},
     formats::{Decode, Job},
-    registers::{Portable, Registers, Work},
+    registers::{Portable, Registers, Widest, Work, widest},
 };
 use crate::inference::kernels::math::{LANES, Lanes, in_parallel};
 
 /// Multiplies vectors on all cores.
 pub(super) fn products(matrix: &Quantised, vectors: &Batch) -> Products {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use super::registers::{Avx2, Avx512};
-        // As many rows as there are registers for their sums, besides those for what is multiplied.
-        if let Some(registers) = Avx512::try_new() {
-            return products_in::<_, 12, 2>(registers, matrix, vectors);
-        }
-        if let Some(registers) = Avx2::try_new() {
-            return products_in::<_, 5, 1>(registers, matrix, vectors);
-        }
+    // As many rows as there are registers for their sums, besides those for what is multiplied.
+    match widest() {
+        #[cfg(target_arch = "x86_64")]
+        Widest::Avx512(registers) => products_in::<_, 12, 2>(registers, matrix, vectors),
+        #[cfg(target_arch = "x86_64")]
+        Widest::Avx2(registers) => products_in::<_, 5, 1>(registers, matrix, vectors),
+        Widest::Portable => products_in::<_, 4, 1>(Portable, matrix, vectors),
     }
-    products_in::<_, 4, 1>(Portable, matrix, vectors)
 }
 
 /// Multiplies with this kind of registers, `N` rows and `G` groups of vectors at a time.

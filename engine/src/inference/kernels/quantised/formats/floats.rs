@@ -5,7 +5,7 @@ use crate::inference::kernels::{
     math::LANES,
     quantised::{
         chunk::{Chunk, LARGEST_WEIGHT, LENGTH},
-        registers::Registers,
+        registers::{ByteRegisters, Registers},
     },
 };
 
@@ -44,36 +44,92 @@ pub(in crate::inference::kernels::quantised) enum Plain {
 impl Plain {
     /// Multiplies a row by a vector.
     #[inline(always)]
-    pub(in crate::inference::kernels::quantised) fn product(self, row: &[u8], vector: &[f32]) -> f32 {
+    pub(in crate::inference::kernels::quantised) fn product<R: ByteRegisters>(
+        self,
+        registers: R,
+        row: &[u8],
+        vector: &[f32],
+    ) -> f32 {
         match self {
-            Self::F32 => product(row, vector, f32::from_le_bytes),
-            Self::F16 => product(row, vector, half),
-            Self::BF16 => product(row, vector, brain),
+            Self::F32 => product(
+                registers,
+                row,
+                vector,
+                f32::from_le_bytes,
+                #[inline(always)]
+                |numbers| each(registers, numbers, f32::from_le_bytes),
+            ),
+            Self::F16 => product(
+                registers,
+                row,
+                vector,
+                half,
+                #[inline(always)]
+                |numbers| registers.halves(numbers),
+            ),
+            Self::BF16 => product(
+                registers,
+                row,
+                vector,
+                brain,
+                #[inline(always)]
+                |numbers| each(registers, numbers, brain),
+            ),
         }
     }
 }
 
-/// Multiplies in several partial sums, so that one addition need not wait for the one before it.
+/// Multiplies in several sums, so that one addition need not wait for the one before it. `number` reads one number, and
+/// `numbers` a register of them.
 #[inline(always)]
-fn product<const N: usize>(row: &[u8], vector: &[f32], number: impl Fn([u8; N]) -> f32) -> f32 {
-    const SUMS: usize = 2 * LANES;
-    let (row, _) = row.as_chunks::<N>();
-    let ((weights, last_weights), (numbers, last_numbers)) =
-        (row.as_chunks::<SUMS>(), vector.as_chunks::<SUMS>());
-    let mut sums = [0.0; SUMS];
-    for (weights, numbers) in weights.iter().zip(numbers) {
+fn product<R: ByteRegisters, const N: usize>(
+    registers: R,
+    row: &[u8],
+    vector: &[f32],
+    number: impl Fn([u8; N]) -> f32,
+    numbers: impl Fn(&[[u8; N]; LANES]) -> R::Floats,
+) -> f32 {
+    const SUMS: usize = 4;
+    let ((row, last_weights), (vector, last_numbers)) =
+        (row.as_chunks::<N>().0.as_chunks::<LANES>(), vector.as_chunks::<LANES>());
+    let ((row, rest), (vector, vector_rest)) = (row.as_chunks::<SUMS>(), vector.as_chunks::<SUMS>());
+    let mut sums = [registers.splat_float(0.0); SUMS];
+    for (weights, vector) in row.iter().zip(vector) {
         for at in 0..SUMS {
-            sums[at] += number(weights[at]) * numbers[at];
+            let vector = registers.load_floats(&vector[at]);
+            sums[at] = registers.multiply_add_floats(numbers(&weights[at]), vector, sums[at]);
         }
     }
-    let mut rest = 0.0;
-    for (weight, last) in last_weights.iter().zip(last_numbers) {
-        rest += number(*weight) * last;
+    for at in 0..rest.len().min(SUMS) {
+        let vector = registers.load_floats(&vector_rest[at]);
+        sums[at] = registers.multiply_add_floats(numbers(&rest[at]), vector, sums[at]);
     }
-    for at in 0..LANES {
-        sums[at] += sums[LANES + at];
+    let mut sum = 0.0;
+    for at in 0..last_weights.len() {
+        sum += number(last_weights[at]) * last_numbers[at];
     }
-    sums[..LANES].iter().sum::<f32>() + rest
+    let mut lanes = [0.0; LANES];
+    for sums in sums {
+        let sums = registers.lanes(sums);
+        for lane in 0..LANES {
+            lanes[lane] += sums[lane];
+        }
+    }
+    sum + lanes.iter().sum::<f32>()
+}
+
+/// Reads a register of numbers one by one, which the compiler does at once.
+#[inline(always)]
+fn each<R: ByteRegisters, const N: usize>(
+    registers: R,
+    bytes: &[[u8; N]; LANES],
+    number: impl Fn([u8; N]) -> f32,
+) -> R::Floats {
+    let mut numbers = [0.0; LANES];
+    for lane in 0..LANES {
+        numbers[lane] = number(bytes[lane]);
+    }
+    registers.load_floats(&numbers)
 }
 
 /// Reads numbers exactly.

@@ -1,6 +1,6 @@
 //! `IQ4_NL` and `IQ4_XS`: numbers of four bits that choose one of sixteen values, which lie closer together near zero.
 
-use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use super::{Decode, Packed, Paired, half_in, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
@@ -18,8 +18,7 @@ impl Decode for IQ4_NL {
 
     #[inline(always)]
     fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
-        let [factors, offsets] = Self::factors(blocks);
-        let steps = Steps::new(factors, offsets, [-127, 113], 8);
+        let steps = Steps::new(block_factors(registers, blocks), [0.0; 8], [-127, 113], 8);
         let blocks = blocks.as_chunks::<18>().0;
         to.scale = steps.scale;
         for number in 0..blocks.len().min(8) {
@@ -37,22 +36,34 @@ impl Packed for IQ4_NL {
     const SIGNED: bool = true;
     const OFFSETS: bool = false;
 
-    type Factors = [f32; 8];
+    type Factors = Paired;
 
     #[inline(always)]
-    fn factors(blocks: &[u8]) -> [[f32; 8]; 2] {
-        let blocks = blocks.as_chunks::<18>().0;
-        let mut factors = [[0; 2]; 8];
-        for number in 0..blocks.len().min(8) {
-            factors[number] = [blocks[number][0], blocks[number][1]];
-        }
-        [halves(&factors), [0.0; 8]]
+    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [Paired; 2] {
+        [Paired(block_factors(registers, blocks)), Paired([0.0; 8])]
     }
 
     #[inline(always)]
     fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
-        registers.look_up(&VALUES, registers.nibbles(part(blocks, 18 * number + 2)))
+        let first = number / 2 * 36 + 2;
+        values(registers, [part(blocks, first), part(blocks, first + 18)], number % 2)
     }
+}
+
+#[inline(always)]
+fn block_factors<R: Registers>(registers: R, blocks: &[u8]) -> [f32; 8] {
+    let blocks = blocks.as_chunks::<18>().0;
+    let mut factors = [0; 8];
+    for number in 0..blocks.len().min(8) {
+        factors[number] = u16::from_le_bytes([blocks[number][0], blocks[number][1]]);
+    }
+    registers.eight_halves(&factors)
+}
+
+/// Reads the numbers in the low halves of the bytes of two groups, or in the high ones.
+#[inline(always)]
+fn values<R: ByteRegisters>(registers: R, groups: [&[u8; 16]; 2], side: usize) -> R::Bytes {
+    registers.look_up(&VALUES, registers.right(registers.load_halves(groups), 4 * side, 15))
 }
 
 /// Blocks of a factor, eight scales of six bits, and 256 numbers, 32 in the low and the high halves of sixteen bytes.
@@ -65,7 +76,7 @@ impl Decode for IQ4_XS {
     #[inline(always)]
     fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
         let block = part::<136>(blocks, 0);
-        to.scale = half([block[0], block[1]]);
+        to.scale = half_in(registers, part(block, 0));
         let scales = small_scales(block);
         for group in 0..8 {
             let [low, high] = nibbles(part(block, 8 + 16 * group));
@@ -82,22 +93,23 @@ impl Packed for IQ4_XS {
     const SIGNED: bool = true;
     const OFFSETS: bool = false;
 
-    type Factors = [f32; 8];
+    type Factors = Paired;
 
     #[inline(always)]
-    fn factors(blocks: &[u8]) -> [[f32; 8]; 2] {
+    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [Paired; 2] {
         let block = part::<136>(blocks, 0);
-        let (factor, scales) = (half([block[0], block[1]]), small_scales(block));
+        let (factor, scales) = (half_in(registers, part(block, 0)), small_scales(block));
         let mut factors = [0.0; 8];
         for group in 0..8 {
             factors[group] = factor * f32::from(scales[group]);
         }
-        [factors, [0.0; 8]]
+        [Paired(factors), Paired([0.0; 8])]
     }
 
     #[inline(always)]
     fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
-        registers.look_up(&VALUES, registers.nibbles(part(blocks, 8 + 16 * number)))
+        let first = 8 + number / 2 * 32;
+        values(registers, [part(blocks, first), part(blocks, first + 16)], number % 2)
     }
 }
 

@@ -1,13 +1,13 @@
 //! `Q2_K` to `Q6_K`: blocks of 256 numbers, in groups with small whole scales of their own.
 
-use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use super::{Decode, Packed, Small, half_in, halves, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
 };
 
 macro_rules! format {
-    ($name: ident, $bytes: literal, $groups: literal, $factors: ident, $numbers: ident, $packed: ident) => {
+    ($name: ident, $bytes: literal, $factors: ty, $read: ident, $numbers: ident, $packed: ident) => {
         #[expect(non_camel_case_types, reason = "its name in llama.cpp")]
         pub(super) struct $name;
 
@@ -15,17 +15,17 @@ macro_rules! format {
             const CHUNK_BYTES: usize = $bytes;
 
             #[inline(always)]
-            fn decode<R: Registers>(_: R, blocks: &[u8], to: &mut Chunk) {
-                $numbers(part(blocks, 0), to);
+            fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
+                $numbers(registers, part(blocks, 0), to);
             }
         }
 
         impl Packed for $name {
-            type Factors = [f32; $groups];
+            type Factors = $factors;
 
             #[inline(always)]
-            fn factors(blocks: &[u8]) -> [[f32; $groups]; 2] {
-                $factors(part::<$bytes>(blocks, 0))
+            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [$factors; 2] {
+                $read(registers, part::<$bytes>(blocks, 0))
             }
 
             #[inline(always)]
@@ -36,22 +36,31 @@ macro_rules! format {
     };
 }
 
-format!(Q2_K, 84, 16, two_bit_factors, two_bits, two_bit_bytes);
-format!(Q3_K, 110, 16, three_bit_factors, three_bits, three_bit_bytes);
-format!(Q4_K, 144, 8, factors_and_offsets, four_bits, four_bit_bytes);
-format!(Q5_K, 176, 8, factors_and_offsets, five_bits, five_bit_bytes);
-format!(Q6_K, 210, 16, six_bit_factors, six_bits, six_bit_bytes);
+format!(Q2_K, 84, Small, two_bit_factors, two_bits, two_bit_bytes);
+format!(Q3_K, 110, Small, three_bit_factors, three_bits, three_bit_bytes);
+format!(Q4_K, 144, [f32; 8], factors_and_offsets, four_bits, four_bit_bytes);
+format!(Q5_K, 176, [f32; 8], factors_and_offsets, five_bits, five_bit_bytes);
+format!(Q6_K, 210, Small, six_bit_factors, six_bits, six_bit_bytes);
+
+/// Shifts each byte so that its bit `from` comes to the place `to`, and keeps the bits of `mask`.
+#[inline(always)]
+fn moved<R: ByteRegisters>(registers: R, bytes: R::Bytes, from: usize, to: usize, mask: u8) -> R::Bytes {
+    match from < to {
+        true => registers.left(bytes, to - from, mask),
+        false => registers.right(bytes, from - to, mask),
+    }
+}
 
 /// Sixteen scales of four bits below sixteen offsets of four bits; 64 bytes of four numbers each; two factors.
 #[inline(always)]
-fn two_bit_factors(block: &[u8; 84]) -> [[f32; 16]; 2] {
-    let [first, second] = halves(&[[block[80], block[81]], [block[82], block[83]]]);
-    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+fn two_bit_factors<R: Registers>(registers: R, block: &[u8; 84]) -> [Small; 2] {
+    let [first, second] = halves(registers, part::<4>(block, 80));
+    let [mut factors, mut offsets] = [[0; 16]; 2];
     for group in 0..16 {
-        factors[group] = first * f32::from(block[group] & 15);
-        offsets[group] = -second * f32::from(block[group] >> 4);
+        factors[group] = (block[group] & 15).cast_signed();
+        offsets[group] = (block[group] >> 4).cast_signed();
     }
-    [factors, offsets]
+    [Small { whole: factors, factor: first }, Small { whole: offsets, factor: -second }]
 }
 
 #[inline(always)]
@@ -61,8 +70,9 @@ fn two_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 84], number: usize
 }
 
 #[inline(always)]
-fn two_bits(block: &[u8; 84], to: &mut Chunk) {
-    let [factors, offsets] = two_bit_factors(block);
+fn two_bits<R: Registers>(registers: R, block: &[u8; 84], to: &mut Chunk) {
+    let [factors, offsets] = two_bit_factors(registers, block);
+    let (factors, offsets) = (factors.all(), offsets.all());
     let steps = Steps::new(factors, offsets, [0, 3], 13);
     to.scale = steps.scale;
     for group in 0..16 {
@@ -87,27 +97,26 @@ fn three_bit_scales(block: &[u8; 110]) -> [i16; 16] {
 }
 
 #[inline(always)]
-fn three_bit_factors(block: &[u8; 110]) -> [[f32; 16]; 2] {
-    let (factor, scales) = (half([block[108], block[109]]), three_bit_scales(block));
-    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+fn three_bit_factors<R: Registers>(registers: R, block: &[u8; 110]) -> [Small; 2] {
+    let (factor, scales) = (half_in(registers, part(block, 108)), three_bit_scales(block));
+    let mut whole = [0; 16];
     for group in 0..16 {
-        factors[group] = factor * f32::from(scales[group]);
-        offsets[group] = -4.0 * factors[group];
+        whole[group] = scales[group] as i8;
     }
-    [factors, offsets]
+    [Small { whole, factor }, Small { whole, factor: -4.0 * factor }]
 }
 
 #[inline(always)]
 fn three_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 110], number: usize) -> R::Bytes {
     let packed = registers.load_bytes(part(block, 32 + 32 * (number / 4)));
-    let third = registers.right(registers.load_bytes(part(block, 0)), number, 1);
-    registers.either(registers.right(packed, number % 4 * 2, 3), registers.left(third, 2, 4))
+    let third = moved(registers, registers.load_bytes(part(block, 0)), number, 2, 4);
+    registers.either(registers.right(packed, number % 4 * 2, 3), third)
 }
 
 /// 32 bytes of high bits, 64 bytes of four pairs of low bits each, sixteen scales of six bits, and a factor.
 #[inline(always)]
-fn three_bits(block: &[u8; 110], to: &mut Chunk) {
-    to.scale = half([block[108], block[109]]);
+fn three_bits<R: Registers>(registers: R, block: &[u8; 110], to: &mut Chunk) {
+    to.scale = half_in(registers, part(block, 108));
     let scales = three_bit_scales(block);
     for group in 0..16 {
         let (half, quarter, side) = (group / 8, group % 8 / 2, 16 * (group % 2));
@@ -122,8 +131,8 @@ fn three_bits(block: &[u8; 110], to: &mut Chunk) {
 /// Reads eight factors and eight offsets: two numbers of half precision, each times eight numbers of six bits, which are
 /// in twelve bytes.
 #[inline(always)]
-fn factors_and_offsets(block: &[u8]) -> [[f32; 8]; 2] {
-    let [first, second] = halves(&[[block[0], block[1]], [block[2], block[3]]]);
+fn factors_and_offsets<R: Registers>(registers: R, block: &[u8]) -> [[f32; 8]; 2] {
+    let [first, second] = halves(registers, part::<4>(block, 0));
     let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
     let (a, b, c) = (word(4), word(8), word(12));
     let words = [
@@ -148,8 +157,8 @@ fn four_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 144], number: usi
 
 /// The factors and offsets, and the numbers, of which 32 are in the low and 32 in the high halves of 32 bytes.
 #[inline(always)]
-fn four_bits(block: &[u8; 144], to: &mut Chunk) {
-    let [factors, offsets] = factors_and_offsets(block);
+fn four_bits<R: Registers>(registers: R, block: &[u8; 144], to: &mut Chunk) {
+    let [factors, offsets] = factors_and_offsets(registers, block);
     let steps = Steps::new(factors, offsets, [0, 15], 11);
     to.scale = steps.scale;
     for pair in 0..4 {
@@ -164,14 +173,14 @@ fn four_bits(block: &[u8; 144], to: &mut Chunk) {
 #[inline(always)]
 fn five_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 176], number: usize) -> R::Bytes {
     let packed = registers.load_bytes(part(block, 48 + 32 * (number / 2)));
-    let fifth = registers.right(registers.load_bytes(part(block, 16)), number, 1);
-    registers.either(registers.right(packed, number % 2 * 4, 15), registers.left(fifth, 4, 16))
+    let fifth = moved(registers, registers.load_bytes(part(block, 16)), number, 4, 16);
+    registers.either(registers.right(packed, number % 2 * 4, 15), fifth)
 }
 
 /// As [`four_bits`], with 32 bytes of fifth bits before the others.
 #[inline(always)]
-fn five_bits(block: &[u8; 176], to: &mut Chunk) {
-    let [factors, offsets] = factors_and_offsets(block);
+fn five_bits<R: Registers>(registers: R, block: &[u8; 176], to: &mut Chunk) {
+    let [factors, offsets] = factors_and_offsets(registers, block);
     let steps = &Steps::new(factors, offsets, [0, 31], 10);
     to.scale = steps.scale;
     let fifth: &[u8; 32] = part(block, 16);
@@ -194,14 +203,13 @@ fn five_bit_pair<const PAIR: usize>(block: &[u8; 176], fifth: &[u8; 32], steps: 
 }
 
 #[inline(always)]
-fn six_bit_factors(block: &[u8; 210]) -> [[f32; 16]; 2] {
-    let factor = half([block[208], block[209]]);
-    let [mut factors, mut offsets] = [[0.0; 16]; 2];
+fn six_bit_factors<R: Registers>(registers: R, block: &[u8; 210]) -> [Small; 2] {
+    let (factor, scales) = (half_in(registers, part(block, 208)), part::<16>(block, 192));
+    let mut whole = [0; 16];
     for group in 0..16 {
-        factors[group] = factor * f32::from(block[192 + group].cast_signed());
-        offsets[group] = -32.0 * factors[group];
+        whole[group] = scales[group].cast_signed();
     }
-    [factors, offsets]
+    [Small { whole, factor }, Small { whole, factor: -32.0 * factor }]
 }
 
 #[inline(always)]
@@ -209,15 +217,15 @@ fn six_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 210], number: usiz
     let (half, quarter) = (number / 4, number % 4);
     let low = registers.load_bytes(part(block, 64 * half + 32 * (quarter % 2)));
     let high = registers.load_bytes(part(block, 128 + 32 * half));
-    let high = registers.right(high, 2 * quarter, 3);
-    registers.either(registers.right(low, quarter / 2 * 4, 15), registers.left(high, 4, 48))
+    let high = moved(registers, high, 2 * quarter, 4, 48);
+    registers.either(registers.right(low, quarter / 2 * 4, 15), high)
 }
 
 /// 128 bytes of the low four bits of two numbers each, 64 bytes of the high bits of four, sixteen scales of eight bits
 /// with a sign, and a factor.
 #[inline(always)]
-fn six_bits(block: &[u8; 210], to: &mut Chunk) {
-    to.scale = half([block[208], block[209]]);
+fn six_bits<R: Registers>(registers: R, block: &[u8; 210], to: &mut Chunk) {
+    to.scale = half_in(registers, part(block, 208));
     for half in 0..2 {
         six_bit_quarter::<0, 0>(block, half, to);
         six_bit_quarter::<1, 0>(block, half, to);

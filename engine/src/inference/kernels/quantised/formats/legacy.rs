@@ -4,7 +4,7 @@
 //! are in the low halves of sixteen bytes and then in the high ones; the fifth bits are in four bytes before them. Those
 //! of the first kind mean numbers on both sides of zero.
 
-use super::{Decode, Packed, half, halves, nibbles, part, steps::Steps};
+use super::{Decode, Packed, Paired, half, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
@@ -13,16 +13,19 @@ use crate::inference::kernels::quantised::{
 /// Blocks of 256 numbers.
 const BLOCKS: usize = 8;
 
+/// Factors of blocks that are read one by one.
+type Single = [f32; BLOCKS];
+
 macro_rules! format {
-    ($name: ident, $bytes: literal, $head: literal, $middle: literal, $ends: expr, $shift: literal, $numbers: ident, $packed: ident) => {
+    ($name: ident, $bytes: literal, $head: literal, $middle: literal, $ends: expr, $shift: literal, $numbers: ident, $factors: ident, $packed: ident) => {
         pub(super) struct $name;
 
         impl Decode for $name {
             const CHUNK_BYTES: usize = BLOCKS * $bytes;
 
             #[inline(always)]
-            fn decode<R: Registers>(_: R, blocks: &[u8], to: &mut Chunk) {
-                let [factors, offsets] = Self::factors(blocks);
+            fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
+                let [factors, offsets] = factors::<R, $bytes, $head>(registers, blocks, $middle);
                 let steps = Steps::new(factors, offsets, $ends, $shift);
                 to.scale = steps.scale;
                 let blocks = blocks.as_chunks::<$bytes>().0;
@@ -36,59 +39,81 @@ macro_rules! format {
             const SIGNED: bool = $ends[0] < 0;
             const OFFSETS: bool = !Self::SIGNED;
 
-            type Factors = [f32; BLOCKS];
+            type Factors = $factors;
 
             #[inline(always)]
-            fn factors(blocks: &[u8]) -> [[f32; BLOCKS]; 2] {
-                factors::<$bytes, $head>(blocks, $middle)
+            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [$factors; 2] {
+                let [factors, offsets] = factors::<R, $bytes, $head>(registers, blocks, $middle);
+                [factors.into(), offsets.into()]
             }
 
             #[inline(always)]
             fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes {
-                $packed(registers, &blocks[number * $bytes + $head..])
+                $packed::<R, $bytes, $head>(registers, blocks, number)
             }
         }
     };
 }
 
-format!(Q4_0, 18, 2, 8.0, [0, 15], 11, four_bits, four_bit_bytes);
-format!(Q4_1, 20, 4, 8.0, [0, 15], 11, four_bits, four_bit_bytes);
-format!(Q5_0, 22, 2, 16.0, [0, 31], 10, five_bits, five_bit_bytes);
-format!(Q5_1, 24, 4, 16.0, [0, 31], 10, five_bits, five_bit_bytes);
-format!(Q8_0, 34, 2, 0.0, [-128, 127], 8, eight_bits, eight_bit_bytes);
+format!(Q4_0, 18, 2, 8.0, [0, 15], 11, four_bits, Paired, four_bit_bytes);
+format!(Q4_1, 20, 4, 8.0, [0, 15], 11, four_bits, Paired, four_bit_bytes);
+format!(Q5_0, 22, 2, 16.0, [0, 31], 10, five_bits, Single, five_bit_bytes);
+format!(Q5_1, 24, 4, 16.0, [0, 31], 10, five_bits, Single, five_bit_bytes);
+format!(Q8_0, 34, 2, 0.0, [-128, 127], 8, eight_bits, Single, eight_bit_bytes);
 
 #[inline(always)]
-fn four_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
-    registers.nibbles(part(numbers, 0))
+fn four_bit_bytes<R: ByteRegisters, const SIZE: usize, const HEAD: usize>(
+    registers: R,
+    blocks: &[u8],
+    number: usize,
+) -> R::Bytes {
+    let first = number / 2 * 2 * SIZE + HEAD;
+    let both = registers.load_halves([part(blocks, first), part(blocks, first + SIZE)]);
+    registers.right(both, number % 2 * 4, 15)
 }
 
 #[inline(always)]
-fn five_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
-    let fifth = registers.sixteens(*part(numbers, 0));
-    registers.either(registers.nibbles(part(numbers, 4)), fifth)
+fn five_bit_bytes<R: ByteRegisters, const SIZE: usize, const HEAD: usize>(
+    registers: R,
+    blocks: &[u8],
+    number: usize,
+) -> R::Bytes {
+    let first = number * SIZE + HEAD;
+    let fifth = registers.sixteens(*part(blocks, first));
+    registers.either(registers.nibbles(part(blocks, first + 4)), fifth)
 }
 
 #[inline(always)]
-fn eight_bit_bytes<R: ByteRegisters>(registers: R, numbers: &[u8]) -> R::Bytes {
-    registers.load_bytes(part(numbers, 0))
+fn eight_bit_bytes<R: ByteRegisters, const SIZE: usize, const HEAD: usize>(
+    registers: R,
+    blocks: &[u8],
+    number: usize,
+) -> R::Bytes {
+    registers.load_bytes(part(blocks, number * SIZE + HEAD))
 }
 
 /// Reads the factors of blocks, and their offsets, which come next if the numbers begin after four bytes. Otherwise they
 /// make `middle` stand for zero.
 #[inline(always)]
-fn factors<const SIZE: usize, const HEAD: usize>(blocks: &[u8], middle: f32) -> [[f32; BLOCKS]; 2] {
+fn factors<R: Registers, const SIZE: usize, const HEAD: usize>(
+    registers: R,
+    blocks: &[u8],
+    middle: f32,
+) -> [[f32; BLOCKS]; 2] {
     let blocks = blocks.as_chunks::<SIZE>().0;
-    let [mut factors, mut offsets] = [[[0; 2]; BLOCKS]; 2];
+    let [mut factors, mut offsets] = [[0; BLOCKS]; 2];
     for number in 0..BLOCKS.min(blocks.len()) {
         let block = &blocks[number];
-        factors[number] = [block[0], block[1]];
-        offsets[number] = [block[2], block[3]];
+        factors[number] = u16::from_le_bytes([block[0], block[1]]);
+        offsets[number] = u16::from_le_bytes([block[2], block[3]]);
     }
-    let (factors, mut offsets) = (halves(&factors), halves(&offsets));
-    if HEAD == 2 {
-        for number in 0..BLOCKS {
-            offsets[number] = -middle * factors[number];
-        }
+    let factors = registers.eight_halves(&factors);
+    if HEAD > 2 {
+        return [factors, registers.eight_halves(&offsets)];
+    }
+    let mut offsets = [0.0; BLOCKS];
+    for number in 0..BLOCKS {
+        offsets[number] = -middle * factors[number];
     }
     [factors, offsets]
 }

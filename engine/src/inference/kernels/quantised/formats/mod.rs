@@ -17,6 +17,7 @@ use crate::inference::kernels::math::from_half;
 
 pub(super) use floats::Plain;
 pub(super) use packed::{Factors, Packed, PackedJob};
+use packed::{Paired, Small};
 
 /// A format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,14 +211,18 @@ impl Job for Decoded<'_> {
     }
 }
 
-/// Reads half-precision numbers.
+/// Reads two half-precision numbers. Together with others, so that there is no branch, as there is for a few alone.
 #[inline(always)]
-fn halves<const N: usize>(bytes: &[[u8; 2]; N]) -> [f32; N] {
-    let mut numbers = [0.0; N];
-    for at in 0..N {
-        numbers[at] = half(bytes[at]);
-    }
-    numbers
+fn halves<R: Registers>(registers: R, &[a, b, c, d]: &[u8; 4]) -> [f32; 2] {
+    let (first, second) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
+    let [first, second, ..] = registers.eight_halves(&[first, second, 0, 0, 0, 0, 0, 0]);
+    [first, second]
+}
+
+/// Reads one half-precision number, as [`halves`] does.
+#[inline(always)]
+fn half_in<R: Registers>(registers: R, &bytes: &[u8; 2]) -> f32 {
+    registers.eight_halves(&[u16::from_le_bytes(bytes); 8])[0]
 }
 
 /// Reads one half-precision number.

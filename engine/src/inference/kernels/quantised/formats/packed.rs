@@ -3,16 +3,16 @@
 use super::Decode;
 use crate::inference::kernels::quantised::{
     activations::Activations,
-    registers::{ByteRegisters, EIGHT},
+    registers::{ByteRegisters, EIGHT, Registers},
 };
 
 /// A format whose numbers are whole numbers of eight bits, times the factor of their group plus the offset of the group.
 ///
-/// A group is 32 neighbouring numbers, or half of them if [`Packed::Factors`] are sixteen.
+/// A group is 32 neighbouring numbers, or half of them if [`Packed::Factors`] are [`Small`].
 pub(in crate::inference::kernels::quantised) trait Packed:
     Decode
 {
-    /// The numbers have signs. Those that have none are at most 63.
+    /// The numbers have signs. Those that have none are at most 63, and those in pairs are none of them -128.
     const SIGNED: bool = false;
     /// There are offsets other than zero.
     const OFFSETS: bool = true;
@@ -22,9 +22,9 @@ pub(in crate::inference::kernels::quantised) trait Packed:
 
     /// Reads the factors and the offsets of whole blocks, of at most 256 numbers. Those of groups that are not there are
     /// zero.
-    fn factors(blocks: &[u8]) -> [Self::Factors; 2];
+    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [Self::Factors; 2];
 
-    /// Reads 32 of the numbers. Must be marked `#[inline(always)]`.
+    /// Reads 32 of the numbers, which are neighbours unless [`Factors::PAIRED`]. Must be marked `#[inline(always)]`.
     fn bytes<R: ByteRegisters>(registers: R, blocks: &[u8], number: usize) -> R::Bytes;
 }
 
@@ -37,12 +37,28 @@ pub(in crate::inference::kernels::quantised) trait PackedJob {
 pub(in crate::inference::kernels::quantised) trait Factors:
     Copy
 {
+    /// Each two groups of 32 numbers are read together: the first halves of both, and then the second halves. So one register
+    /// of bytes of the file is enough for both, and one register of sums.
+    const PAIRED: bool = false;
+
     /// Some of them in registers.
     type In<R: ByteRegisters>: Copy;
 
     /// Multiplies each by the factor of the activations that it belongs to.
     fn scaled<R: ByteRegisters>(&self, registers: R, activations: &Activations) -> Self::In<R>;
-    /// Returns what belongs to each of the eight sums of 32 products.
+    /// Multiplies 32 numbers without a sign, and adds four products each. The sums are multiplied by what is whole in the
+    /// factors, if anything is.
+    #[inline(always)]
+    fn products<R: ByteRegisters>(
+        registers: R,
+        _: Self::In<R>,
+        _: usize,
+        weights: R::Bytes,
+        numbers: &[i8; 32],
+    ) -> R::Eight {
+        registers.products(weights, numbers)
+    }
+    /// Returns what belongs to each of the eight sums of 32 products, or of 64 if [`Factors::PAIRED`].
     fn of<R: ByteRegisters>(registers: R, scaled: Self::In<R>, number: usize) -> R::Eight;
     /// Adds the products of all, as offsets, with the sums of the activations.
     fn add<R: ByteRegisters>(&self, registers: R, activations: &Activations, to: R::Eight) -> R::Eight;
@@ -67,30 +83,92 @@ impl Factors for [f32; 8] {
     }
 }
 
-impl Factors for [f32; 16] {
-    type In<R: ByteRegisters> = [R::Eight; 2];
+/// The factors of groups that are read in pairs.
+#[derive(Clone, Copy)]
+pub(in crate::inference::kernels::quantised) struct Paired(pub [f32; 8]);
+
+impl From<[f32; 8]> for Paired {
+    #[inline(always)]
+    fn from(numbers: [f32; 8]) -> Self {
+        Self(numbers)
+    }
+}
+
+impl Factors for Paired {
+    const PAIRED: bool = true;
+
+    type In<R: ByteRegisters> = R::Eight;
 
     #[inline(always)]
-    fn scaled<R: ByteRegisters>(&self, registers: R, activations: &Activations) -> [R::Eight; 2] {
-        let [mut low, mut high] = [[0.0; EIGHT]; 2];
-        for at in 0..EIGHT {
-            low[at] = self[at] * activations.scales[at / 2];
-            high[at] = self[EIGHT + at] * activations.scales[EIGHT / 2 + at / 2];
-        }
-        [registers.eight(&low), registers.eight(&high)]
+    fn scaled<R: ByteRegisters>(&self, registers: R, activations: &Activations) -> R::Eight {
+        self.0.scaled(registers, activations)
     }
 
     #[inline(always)]
-    fn of<R: ByteRegisters>(registers: R, scaled: [R::Eight; 2], number: usize) -> R::Eight {
-        registers.two_of(scaled[number / 4], number % 4 * 2)
+    fn of<R: ByteRegisters>(registers: R, scaled: R::Eight, number: usize) -> R::Eight {
+        registers.two_of(scaled, 2 * number)
     }
 
     #[inline(always)]
     fn add<R: ByteRegisters>(&self, registers: R, activations: &Activations, to: R::Eight) -> R::Eight {
-        let [mut low, mut high] = [[0.0; EIGHT]; 2];
-        low.copy_from_slice(&self[..EIGHT]);
-        high.copy_from_slice(&self[EIGHT..]);
-        let to = registers.plus_times(to, registers.eight(&low), registers.eight(&activations.half_sums[0]));
-        registers.plus_times(to, registers.eight(&high), registers.eight(&activations.half_sums[1]))
+        self.0.add(registers, activations, to)
+    }
+}
+
+/// Small whole factors of sixteen groups, and the factor of all.
+#[derive(Clone, Copy)]
+pub(in crate::inference::kernels::quantised) struct Small {
+    pub whole: [i8; 16],
+    pub factor: f32,
+}
+
+impl Small {
+    /// Returns the factors of the groups.
+    #[inline(always)]
+    pub(super) fn all(&self) -> [f32; 16] {
+        let mut all = [0.0; 16];
+        for group in 0..16 {
+            all[group] = self.factor * f32::from(self.whole[group]);
+        }
+        all
+    }
+}
+
+impl Factors for Small {
+    type In<R: ByteRegisters> = (R::Whole, R::Eight);
+
+    #[inline(always)]
+    fn scaled<R: ByteRegisters>(&self, registers: R, activations: &Activations) -> Self::In<R> {
+        let factor = registers.eight(&[self.factor; EIGHT]);
+        let scales = registers.times(registers.eight(&activations.scales), factor);
+        (registers.whole(&self.whole), scales)
+    }
+
+    #[inline(always)]
+    fn products<R: ByteRegisters>(
+        registers: R,
+        (whole, _): Self::In<R>,
+        number: usize,
+        weights: R::Bytes,
+        numbers: &[i8; 32],
+    ) -> R::Eight {
+        registers.products_with(weights, numbers, whole, number)
+    }
+
+    #[inline(always)]
+    fn of<R: ByteRegisters>(registers: R, (_, scales): Self::In<R>, number: usize) -> R::Eight {
+        registers.one_of(scales, number)
+    }
+
+    #[inline(always)]
+    fn add<R: ByteRegisters>(&self, registers: R, activations: &Activations, to: R::Eight) -> R::Eight {
+        let [mut low, mut high] = [[0; EIGHT]; 2];
+        low.copy_from_slice(&self.whole[..EIGHT]);
+        high.copy_from_slice(&self.whole[EIGHT..]);
+        let factor = registers.eight(&[self.factor; EIGHT]);
+        let low = registers.times(registers.whole_eight(&low), factor);
+        let high = registers.times(registers.whole_eight(&high), factor);
+        let to = registers.plus_times(to, low, registers.eight(&activations.half_sums[0]));
+        registers.plus_times(to, high, registers.eight(&activations.half_sums[1]))
     }
 }

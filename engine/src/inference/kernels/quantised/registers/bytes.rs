@@ -15,10 +15,14 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
 {
     type Bytes: Copy;
     type Eight: Copy;
+    /// Sixteen whole numbers.
+    type Whole: Copy;
 
     /// Has the CPU fetch as many bytes as these, from some way further on, where nothing need be.
     fn fetch_ahead(self, bytes: &[u8]);
     fn load_bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
+    /// Sixteen bytes, and then sixteen others.
+    fn load_halves(self, halves: [&[u8; 16]; 2]) -> Self::Bytes;
     /// The low halves of sixteen bytes, and then the high ones.
     fn nibbles(self, bytes: &[u8; 16]) -> Self::Bytes;
     /// Sixteen where a bit is set, the lowest bit first, and zero elsewhere.
@@ -35,13 +39,34 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
     fn products(self, weights: Self::Bytes, numbers: &[i8; 32]) -> Self::Eight;
     /// Multiplies numbers from -128 to 127 by others of at most 127.
     fn signed_products(self, weights: Self::Bytes, numbers: &[i8; 32]) -> Self::Eight;
+    /// As [`ByteRegisters::products`], with numbers of at most 63. The first sixteen are multiplied by one of the whole numbers,
+    /// twice `number`, and the others by the next one.
+    fn products_with(
+        self,
+        weights: Self::Bytes,
+        numbers: &[i8; 32],
+        whole: Self::Whole,
+        number: usize,
+    ) -> Self::Eight;
+    /// The sums of [`ByteRegisters::products`] of two registers.
+    fn paired_products(self, weights: [Self::Bytes; 2], numbers: [&[i8; 32]; 2]) -> Self::Eight;
+    /// The sums of [`ByteRegisters::signed_products`] of two registers, without -128. `sizes` are the numbers without signs.
+    fn signed_paired_products(
+        self,
+        weights: [Self::Bytes; 2],
+        numbers: [&[i8; 32]; 2],
+        sizes: [&[u8; 32]; 2],
+    ) -> Self::Eight;
 
     fn eight(self, numbers: &[f32; EIGHT]) -> Self::Eight;
+    fn plus(self, left: Self::Eight, right: Self::Eight) -> Self::Eight;
     fn times(self, left: Self::Eight, right: Self::Eight) -> Self::Eight;
     /// Returns `left * right + sum`.
     fn plus_times(self, sum: Self::Eight, left: Self::Eight, right: Self::Eight) -> Self::Eight;
     /// Eight times one of the numbers.
     fn one_of(self, numbers: Self::Eight, at: usize) -> Self::Eight;
+    fn whole(self, numbers: &[i8; 16]) -> Self::Whole;
+    fn whole_eight(self, numbers: &[i8; EIGHT]) -> Self::Eight;
     /// Four times one of the numbers, and four times the next one.
     fn two_of(self, numbers: Self::Eight, at: usize) -> Self::Eight;
     fn total(self, numbers: Self::Eight) -> f32;
@@ -50,6 +75,7 @@ pub(in crate::inference::kernels::quantised) trait ByteRegisters:
 impl ByteRegisters for Portable {
     type Bytes = [u8; 32];
     type Eight = [f32; EIGHT];
+    type Whole = [i8; 16];
 
     /// Leaves it to the CPU.
     #[inline(always)]
@@ -58,6 +84,14 @@ impl ByteRegisters for Portable {
     #[inline(always)]
     fn load_bytes(self, bytes: &[u8; 32]) -> [u8; 32] {
         *bytes
+    }
+
+    #[inline(always)]
+    fn load_halves(self, halves: [&[u8; 16]; 2]) -> [u8; 32] {
+        let mut found = [0; 32];
+        found[..16].copy_from_slice(halves[0]);
+        found[16..].copy_from_slice(halves[1]);
+        found
     }
 
     #[inline(always)]
@@ -133,8 +167,47 @@ impl ByteRegisters for Portable {
     }
 
     #[inline(always)]
+    fn products_with(
+        self,
+        weights: [u8; 32],
+        numbers: &[i8; 32],
+        whole: [i8; 16],
+        number: usize,
+    ) -> [f32; EIGHT] {
+        let mut products = self.products(weights, numbers);
+        for at in 0..EIGHT {
+            products[at] *= f32::from(whole[2 * number + at / 4]);
+        }
+        products
+    }
+
+    #[inline(always)]
+    fn paired_products(self, weights: [[u8; 32]; 2], numbers: [&[i8; 32]; 2]) -> [f32; EIGHT] {
+        let [first, second] = [self.products(weights[0], numbers[0]), self.products(weights[1], numbers[1])];
+        self.plus(first, second)
+    }
+
+    #[inline(always)]
+    fn signed_paired_products(
+        self,
+        weights: [[u8; 32]; 2],
+        numbers: [&[i8; 32]; 2],
+        _: [&[u8; 32]; 2],
+    ) -> [f32; EIGHT] {
+        self.paired_products(weights, numbers)
+    }
+
+    #[inline(always)]
     fn eight(self, numbers: &[f32; EIGHT]) -> [f32; EIGHT] {
         *numbers
+    }
+
+    #[inline(always)]
+    fn plus(self, mut left: [f32; EIGHT], right: [f32; EIGHT]) -> [f32; EIGHT] {
+        for at in 0..EIGHT {
+            left[at] += right[at];
+        }
+        left
     }
 
     #[inline(always)]
@@ -156,6 +229,20 @@ impl ByteRegisters for Portable {
     #[inline(always)]
     fn one_of(self, numbers: [f32; EIGHT], at: usize) -> [f32; EIGHT] {
         [numbers[at]; EIGHT]
+    }
+
+    #[inline(always)]
+    fn whole(self, numbers: &[i8; 16]) -> [i8; 16] {
+        *numbers
+    }
+
+    #[inline(always)]
+    fn whole_eight(self, numbers: &[i8; EIGHT]) -> [f32; EIGHT] {
+        let mut found = [0.0; EIGHT];
+        for at in 0..EIGHT {
+            found[at] = f32::from(numbers[at]);
+        }
+        found
     }
 
     #[inline(always)]

@@ -6,7 +6,9 @@ mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use crate::inference::kernels::math::{LANES, Lanes};
+use crate::inference::kernels::math::{LANES, Lanes, from_half};
+#[cfg(target_arch = "x86_64")]
+use crate::inference::kernels::simd::ARCH;
 
 pub(super) use bytes::{ByteRegisters, EIGHT};
 #[cfg(target_arch = "x86_64")]
@@ -30,6 +32,10 @@ pub(super) trait Registers: Copy + Send + Sync {
     fn to_floats(self, ints: Self::Ints) -> Self::Floats;
 
     fn load_floats(self, floats: &Lanes) -> Self::Floats;
+    /// Converts numbers of half precision.
+    fn halves(self, halves: &[[u8; 2]; LANES]) -> Self::Floats;
+    /// As [`Registers::halves`].
+    fn eight_halves(self, halves: &[u16; 8]) -> [f32; 8];
     fn splat_float(self, float: f32) -> Self::Floats;
     fn multiply(self, left: Self::Floats, right: Self::Floats) -> Self::Floats;
     /// Returns `left * right + sum`.
@@ -44,6 +50,33 @@ pub(super) trait Registers: Copy + Send + Sync {
 pub(super) trait Work {
     /// Must be marked `#[inline(always)]`.
     fn run(self);
+}
+
+/// The widest registers for which there is a form of the products.
+#[derive(Clone, Copy)]
+pub(super) enum Widest {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    Portable,
+}
+
+/// Returns the widest registers that this CPU has.
+pub(super) fn widest() -> Widest {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use pulp::x86::Arch;
+        if let Arch::V4(_) = *ARCH
+            && let Some(registers) = Avx512::try_new()
+        {
+            return Widest::Avx512(registers);
+        }
+        if let Some(registers) = Avx2::try_new() {
+            return Widest::Avx2(registers);
+        }
+    }
+    Widest::Portable
 }
 
 /// The instructions of every CPU. The compiler uses those that all CPUs that it compiles for have.
@@ -102,6 +135,24 @@ impl Registers for Portable {
     #[inline(always)]
     fn load_floats(self, floats: &Lanes) -> Self::Floats {
         *floats
+    }
+
+    #[inline(always)]
+    fn halves(self, halves: &[[u8; 2]; LANES]) -> Self::Floats {
+        let mut floats = [0.0; LANES];
+        for lane in 0..LANES {
+            floats[lane] = from_half(u16::from_le_bytes(halves[lane]));
+        }
+        floats
+    }
+
+    #[inline(always)]
+    fn eight_halves(self, halves: &[u16; 8]) -> [f32; 8] {
+        let mut floats = [0.0; 8];
+        for at in 0..8 {
+            floats[at] = from_half(halves[at]);
+        }
+        floats
     }
 
     #[inline(always)]

@@ -32,11 +32,16 @@ const BYTE_OF_BIT: [u8; 32] = {
     bytes
 };
 
+/// The even places of sixteen, and then the odd ones.
+const EVEN_FIRST: [u8; 16] = [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15];
+
 macro_rules! byte_registers {
     ($registers: ty, $sixteens: item) => {
         impl ByteRegisters for $registers {
             type Bytes = __m256i;
             type Eight = __m256;
+            /// Those at even places in the low half, the others in the high one, in 16 bits each.
+            type Whole = __m256i;
 
             #[inline(always)]
             fn fetch_ahead(self, bytes: &[u8]) {
@@ -49,6 +54,11 @@ macro_rules! byte_registers {
             #[inline(always)]
             fn load_bytes(self, bytes: &[u8; 32]) -> __m256i {
                 cast(*bytes)
+            }
+
+            #[inline(always)]
+            fn load_halves(self, halves: [&[u8; 16]; 2]) -> __m256i {
+                cast([*halves[0], *halves[1]])
             }
 
             #[inline(always)]
@@ -100,8 +110,55 @@ macro_rules! byte_registers {
             }
 
             #[inline(always)]
+            fn products_with(
+                self,
+                weights: __m256i,
+                numbers: &[i8; 32],
+                whole: __m256i,
+                number: usize,
+            ) -> __m256 {
+                let pairs = self.avx2._mm256_maddubs_epi16(weights, cast(*numbers));
+                let place = i16::from_le_bytes([2 * number as u8, 2 * number as u8 + 1]);
+                let factors = self.avx2._mm256_shuffle_epi8(whole, self.avx._mm256_set1_epi16(place));
+                self.avx._mm256_cvtepi32_ps(self.avx2._mm256_madd_epi16(pairs, factors))
+            }
+
+            #[inline(always)]
+            fn paired_products(self, weights: [__m256i; 2], numbers: [&[i8; 32]; 2]) -> __m256 {
+                // Four products of 63 and 127 fit into 16 bits.
+                let pairs = self.avx2._mm256_add_epi16(
+                    self.avx2._mm256_maddubs_epi16(weights[0], cast(*numbers[0])),
+                    self.avx2._mm256_maddubs_epi16(weights[1], cast(*numbers[1])),
+                );
+                let sums = self.avx2._mm256_madd_epi16(pairs, self.avx._mm256_set1_epi16(1));
+                self.avx._mm256_cvtepi32_ps(sums)
+            }
+
+            #[inline(always)]
+            fn signed_paired_products(
+                self,
+                weights: [__m256i; 2],
+                numbers: [&[i8; 32]; 2],
+                sizes: [&[u8; 32]; 2],
+            ) -> __m256 {
+                let one = self.avx._mm256_set1_epi16(1);
+                let first = self.avx2._mm256_sign_epi8(weights[0], cast(*numbers[0]));
+                let second = self.avx2._mm256_sign_epi8(weights[1], cast(*numbers[1]));
+                let first = self.avx2._mm256_maddubs_epi16(cast(*sizes[0]), first);
+                let second = self.avx2._mm256_maddubs_epi16(cast(*sizes[1]), second);
+                let first = self.avx2._mm256_madd_epi16(first, one);
+                let second = self.avx2._mm256_madd_epi16(second, one);
+                self.avx._mm256_cvtepi32_ps(self.avx2._mm256_add_epi32(first, second))
+            }
+
+            #[inline(always)]
             fn eight(self, numbers: &[f32; EIGHT]) -> __m256 {
                 cast(*numbers)
+            }
+
+            #[inline(always)]
+            fn plus(self, left: __m256, right: __m256) -> __m256 {
+                self.avx._mm256_add_ps(left, right)
             }
 
             #[inline(always)]
@@ -117,6 +174,18 @@ macro_rules! byte_registers {
             #[inline(always)]
             fn one_of(self, numbers: __m256, at: usize) -> __m256 {
                 self.avx2._mm256_permutevar8x32_ps(numbers, self.avx._mm256_set1_epi32(at as i32))
+            }
+
+            #[inline(always)]
+            fn whole(self, numbers: &[i8; 16]) -> __m256i {
+                let ordered = self.ssse3._mm_shuffle_epi8(cast(*numbers), cast(EVEN_FIRST));
+                self.avx2._mm256_cvtepi8_epi16(ordered)
+            }
+
+            #[inline(always)]
+            fn whole_eight(self, numbers: &[i8; EIGHT]) -> __m256 {
+                let numbers = self.sse2._mm_set1_epi64x(i64::from_le_bytes(cast(*numbers)));
+                self.avx._mm256_cvtepi32_ps(self.avx2._mm256_cvtepi8_epi32(numbers))
             }
 
             #[inline(always)]

@@ -2,12 +2,12 @@
 
 mod bytes;
 
-use std::arch::x86_64::{__m256, __m256i, __m512, __m512i};
+use std::arch::x86_64::{__m128i, __m256, __m256i, __m512, __m512i};
 
 use pulp::{NullaryFnOnce, cast, x86::V3};
 
 use super::{Registers, Work};
-use crate::inference::kernels::math::Lanes;
+use crate::inference::kernels::math::{LANES, Lanes};
 
 pulp::simd_type!({
     /// AVX-512 with `VNNI`, in which the compiler makes one instruction of [`Registers::multiply_add`].
@@ -87,6 +87,16 @@ impl Registers for Avx512 {
     }
 
     #[inline(always)]
+    fn halves(self, halves: &[[u8; 2]; LANES]) -> __m512 {
+        self.avx512f._mm512_cvtph_ps(cast(*halves))
+    }
+
+    #[inline(always)]
+    fn eight_halves(self, halves: &[u16; 8]) -> [f32; 8] {
+        cast(self.avx512f._mm256_maskz_cvtph_ps(u8::MAX, cast(*halves)))
+    }
+
+    #[inline(always)]
     fn splat_float(self, float: f32) -> __m512 {
         self.avx512f._mm512_set1_ps(float)
     }
@@ -154,6 +164,17 @@ impl Registers for Avx2 {
     }
 
     #[inline(always)]
+    fn halves(self, halves: &[[u8; 2]; LANES]) -> [__m256; 2] {
+        let [low, high]: [__m128i; 2] = cast(*halves);
+        [widened(self, low), widened(self, high)]
+    }
+
+    #[inline(always)]
+    fn eight_halves(self, halves: &[u16; 8]) -> [f32; 8] {
+        cast(widened(self, cast(*halves)))
+    }
+
+    #[inline(always)]
     fn splat_float(self, float: f32) -> [__m256; 2] {
         [self.avx._mm256_set1_ps(float); 2]
     }
@@ -180,4 +201,19 @@ impl Registers for Avx2 {
     fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16] {
         cast(self.ssse3._mm_shuffle_epi8(cast(*table), cast(numbers)))
     }
+}
+
+/// Converts eight numbers of half precision as [`from_half`](crate::inference::kernels::math::from_half) does: pulp has no
+/// function for the instruction that CPUs with AVX2 have for it.
+#[inline(always)]
+fn widened(registers: Avx2, halves: __m128i) -> __m256 {
+    let Avx2 { avx, avx2, .. } = registers;
+    let bits = avx2._mm256_cvtepu16_epi32(halves);
+    let size = avx2._mm256_slli_epi32::<13>(avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x7fff)));
+    let normal = cast(avx2._mm256_add_epi32(size, avx._mm256_set1_epi32(112 << 23)));
+    let smallest = avx._mm256_set1_ps(f32::from_bits((127 - 14) << 23));
+    let subnormal = avx._mm256_add_ps(normal, avx._mm256_sub_ps(normal, smallest));
+    let size = avx._mm256_min_ps(subnormal, normal);
+    let sign = avx2._mm256_slli_epi32::<16>(avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x8000)));
+    avx._mm256_or_ps(size, cast(sign))
 }
