@@ -73,6 +73,28 @@ fn bash_offers_what_is_on_this_machine() {
 }
 
 #[test]
+fn keys_and_the_titles_that_a_person_gave_are_offered() {
+    let home = home();
+    home.run(&["sessions", "rename", "diary", "My days (2026)"]).success();
+    let check = |words: &[&str], expect: &[&str]| assert_eq!(bash(&home, words, 9), expect, "{words:?}");
+    // bash inserts a value as it is, and hands over what was typed.
+    for typed in ["My", "My\\ d"] {
+        check(&["kontekst", "sessions", "show", typed], &["My\\ days\\ \\(2026\\)"]);
+    }
+    // The beginning of a prompt is no name of a session.
+    check(&["kontekst", "run", "--session", "the"], &[]);
+    check(&["kontekst", "config", "get", "tools.timeout"], &["tools.timeout_seconds"]);
+    check(&["kontekst", "config", "unset", "agents.coder.mod"], &["agents.coder.model"]);
+    let tools = bash(&home, &["kontekst", "config", "get", "tools."], 9);
+    assert!(tools.len() > 1 && tools.iter().all(|key| key.starts_with("tools.")), "{tools:?}");
+    if let Some(lines) =
+        shell(&home, "fish", "kontekst completions fish | source; complete -C 'kontekst sessions show My'")
+    {
+        assert_eq!(lines, ["My days (2026)\tdiary"]);
+    }
+}
+
+#[test]
 fn titles_stand_beside_the_sessions_and_hold_no_control_characters() {
     let home = home();
     let mut listed = bash(&home, &["kontekst", "sessions", "show", ""], 63);

@@ -7,7 +7,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use crate::{
     cli::{run::tool_names, units::age},
-    config::{Config, Home, agents},
+    config::{Config, Home, agents, inspect::FileKind},
     core::{Environment, Name},
     jobs::Jobs,
     journal::Journal,
@@ -68,19 +68,22 @@ const ARGUMENTS: &[(&[&str], &Arguments)] = &[
         &[
             ("agent", agent_names),
             ("model", model_names),
-            ("session", session_ids),
+            ("session", session_names),
             ("allow", tools),
             ("words", skill_words),
         ],
     ),
     (
         &["chat"],
-        &[("agent", agent_names), ("model", model_names), ("session", session_ids), ("allow", tools)],
+        &[("agent", agent_names), ("model", model_names), ("session", session_names), ("allow", tools)],
     ),
     (
         &["every"],
         &[("agent", agent_names), ("model", model_names), ("allow", tools), ("prompt", skill_words)],
     ),
+    (&["config", "get"], &[("key", config_keys)]),
+    (&["config", "set"], &[("key", config_keys)]),
+    (&["config", "unset"], &[("key", config_keys)]),
     (&["jobs", "show"], &[("id", job_names)]),
     (&["jobs", "run"], &[("id", job_names)]),
     (&["jobs", "results"], &[("id", job_names)]),
@@ -97,19 +100,21 @@ const ARGUMENTS: &[(&[&str], &Arguments)] = &[
     (&["approvals", "show"], &[("run", parked_runs)]),
     (&["approvals", "approve"], &[("ids", parked_runs)]),
     (&["approvals", "deny"], &[("ids", parked_runs)]),
-    (&["sessions", "show"], &[("id", session_ids)]),
-    (&["sessions", "rename"], &[("id", session_ids)]),
-    (&["sessions", "fork"], &[("id", session_ids)]),
-    (&["sessions", "export"], &[("id", session_ids)]),
-    (&["sessions", "workers"], &[("id", session_ids)]),
-    (&["sessions", "use"], &[("id", session_ids)]),
-    (&["sessions", "delete"], &[("ids", session_ids)]),
-    (&["sessions", "set-agent"], &[("session", session_ids), ("name", agent_names)]),
+    (&["sessions", "show"], &[("id", session_names)]),
+    (&["sessions", "rename"], &[("id", session_names)]),
+    (&["sessions", "fork"], &[("id", session_names)]),
+    (&["sessions", "export"], &[("id", session_names)]),
+    (&["sessions", "workers"], &[("id", session_names)]),
+    (&["sessions", "use"], &[("id", session_names)]),
+    (&["sessions", "delete"], &[("ids", session_names)]),
+    (&["sessions", "set-agent"], &[("session", session_names), ("name", agent_names)]),
 ];
 
 fn candidates(lookup: &Lookup, values: Values, typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
-    let fitting = values(lookup).into_iter().filter(|(value, _)| value.starts_with(typed));
+    // A shell hands over the word as it was typed.
+    let typed = typed.replace('\\', "");
+    let fitting = values(lookup).into_iter().filter(|(value, _)| value.starts_with(&typed));
     fitting
         .map(|(value, about)| CompletionCandidate::new(value).help((!about.is_empty()).then(|| about.into())))
         .collect()
@@ -119,17 +124,29 @@ fn agent_names(lookup: &Lookup) -> Vec<(String, String)> {
     agents::names(&lookup.home).into_iter().map(|name| (name.to_string(), String::new())).collect()
 }
 
-fn session_ids(lookup: &Lookup) -> Vec<(String, String)> {
+/// Returns the keys of config.toml, and those of each agent.
+fn config_keys(lookup: &Lookup) -> Vec<(String, String)> {
+    let of_agent =
+        |agent: Name| FileKind::Agent.keys().iter().map(move |key| format!("agents.{agent}.{key}"));
+    let own = FileKind::Global.keys().iter().map(|key| (*key).to_owned());
+    own.chain(agents::names(&lookup.home).into_iter().flat_map(of_agent))
+        .map(|key| (key, String::new()))
+        .collect()
+}
+
+/// Returns the ids of the sessions, and the titles that a person has given, which name a session as well.
+fn session_names(lookup: &Lookup) -> Vec<(String, String)> {
     let sessions = Sessions::new(&lookup.home);
     let mut listed = sessions.list().unwrap_or_default();
     listed.retain(|session| session.parent.is_none() && session.bytes > 0);
     listed.truncate(MAX_SESSIONS);
     let overviews = sessions.overviews(&listed);
     let now = SystemTime::now();
-    let about = listed.iter().zip(overviews).map(|(session, overview)| {
+    let ids = listed.iter().zip(overviews).map(|(session, overview)| {
         (session.id.to_string(), format!("{} ({})", overview.title, age(now, session.modified)))
     });
-    about.collect()
+    let titles = listed.iter().filter_map(|session| Some((session.title.clone()?, session.id.to_string())));
+    ids.chain(titles).collect()
 }
 
 fn parked_runs(lookup: &Lookup) -> Vec<(String, String)> {

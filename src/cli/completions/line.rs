@@ -69,6 +69,7 @@ fn write(shell: Shell, bash_type: u32, values: &[Value], out: &mut dyn Write) ->
     // bash has no descriptions. Where it only lists several values, they can stand beside them.
     let beside = values.len() > 1 && BASH_LISTS.contains(&bash_type);
     for Value { text, about } in values {
+        let text = if shell == Shell::Bash && !beside { &escaped(text) } else { text };
         match shell {
             _ if about.is_empty() && shell != Shell::Zsh => writeln!(out, "{text}")?,
             Shell::Bash if beside => writeln!(out, "{text}  ({about})")?,
@@ -86,4 +87,16 @@ fn write(shell: Shell, bash_type: u32, values: &[Value], out: &mut dyn Write) ->
         }
     }
     Ok(())
+}
+
+/// Returns a text as one word of bash, which inserts it as it is. The other shells do that themselves.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        if char.is_whitespace() || "\\'\"`$&|;<>()*?[]{}!#".contains(char) {
+            escaped.push('\\');
+        }
+        escaped.push(char);
+    }
+    escaped
 }
