@@ -2425,7 +2425,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__jobs)
-            opts="-h -V --help --version list show run results inbox pause resume remove help"
+            opts="-h -V --json --help --version list show run results inbox pause resume remove help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

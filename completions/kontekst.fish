@@ -332,6 +332,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l keep-session
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -l network -d 'Let the commands and checks of the job reach the network'
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kontekst -n "__fish_kontekst_using_subcommand every" -s V -l version -d 'Print version'
+complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and not __fish_seen_subcommand_from list show run results inbox pause resume remove help" -l json -d 'Print JSON'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and not __fish_seen_subcommand_from list show run results inbox pause resume remove help" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and not __fish_seen_subcommand_from list show run results inbox pause resume remove help" -s V -l version -d 'Print version'
 complete -c kontekst -n "__fish_kontekst_using_subcommand jobs; and not __fish_seen_subcommand_from list show run results inbox pause resume remove help" -f -a "list" -d 'List the jobs with their next and last runs; this is what `kontekst jobs` does'

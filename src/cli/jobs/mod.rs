@@ -29,6 +29,9 @@ use super::{
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -86,7 +89,7 @@ enum Command {
 
 pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let jobs = Jobs::new(home);
-    match args.command.unwrap_or(Command::List { json: false }) {
+    match args.command.unwrap_or(Command::List { json: args.json }) {
         Command::List { json } => {
             // The files may have been edited. What the list says is then true.
             timer::refresh(home, environment)?;
