@@ -52,7 +52,7 @@ pub(super) async fn exit_when_idle(
             () = connections.idle_for(limit) => {}
         }
         let timer = timer.clone();
-        let jobs = core.with_storage(move |_, _| timer.jobs_of_daemon()).await.unwrap_or_default();
+        let jobs = core.with_storage(move |_, _| timer.jobs_of_daemon().len()).await.unwrap_or_default();
         if jobs == 0 && core.active_runs() == 0 && connections.close_if_none() {
             tracing::info!("stopping because there was no client for {} s", limit.as_secs());
             stop.cancel();

@@ -221,10 +221,11 @@ impl Jobs {
         self.ids().unwrap_or_default().iter().any(waits)
     }
 
-    /// Returns the number of jobs that are not paused.
-    pub(crate) fn active(&self) -> usize {
-        let is_active = |id: &Name| self.job(id).is_ok_and(|job| !job.paused);
-        self.ids().unwrap_or_default().iter().filter(|id| is_active(id)).count()
+    /// Returns the jobs that are not paused.
+    pub(crate) fn active(&self) -> Vec<Name> {
+        let mut ids = self.ids().unwrap_or_default();
+        ids.retain(|id| self.job(id).is_ok_and(|job| !job.paused));
+        ids
     }
 
     fn file(&self, id: &Name, extension: &str) -> PathBuf {

@@ -16,14 +16,15 @@ use listenfd::ListenFd;
 use crate::{
     client::{self, ClientError, ForcedStop},
     config::{Bind, Config, Home, Lock, LockError},
-    core::{ALLOCATOR_SETTINGS, Environment, stop_limits},
+    core::{ALLOCATOR_SETTINGS, Environment, Name, stop_limits},
     daemon::{self, ConfigOverrides, Mode},
+    jobs::JobTimer,
     pb::ShutdownRequest,
 };
 
 use super::{
     doctor, error::CliError, output::print_status, printable::printable, process_env::process_env,
-    working_dir,
+    units::counted, working_dir,
 };
 
 /// Run the daemon in this terminal, or control the one in the background
@@ -93,11 +94,15 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
                 ForcedStop::Stopped => "the daemon has stopped",
                 ForcedStop::Killed => "the daemon did not stop and was killed",
             });
+            print_waiting_jobs(home, environment);
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Stop { if_idle, .. }) => {
             match stop(home, *if_idle)? {
-                StopOutcome::Stopped => print_status("the daemon has stopped"),
+                StopOutcome::Stopped { cancelled_runs } => {
+                    print_stopped(cancelled_runs);
+                    print_waiting_jobs(home, environment);
+                }
                 StopOutcome::NotRunning => print_status("the daemon was not running"),
             }
             Ok(ExitCode::SUCCESS)
@@ -116,7 +121,9 @@ fn restart(home: &Home) -> Result<ExitCode, CliError> {
         }
         Err(_) => error.into(),
     })?;
-    stop(home, false)?;
+    if let StopOutcome::Stopped { cancelled_runs: cancelled_runs @ 1.. } = stop(home, false)? {
+        print_stopped(cancelled_runs);
+    }
     let connected = client::ensure_serving(home)?;
     print_status("the daemon has started");
     let warn = |text: &str| print_status(&format!("warning: {text}"));
@@ -125,6 +132,27 @@ fn restart(home: &Home) -> Result<ExitCode, CliError> {
     others.for_each(|notice| warn(notice));
     doctor::configuration_mistakes(home).iter().for_each(|mistake| warn(mistake));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that the daemon has stopped, and how many runs that has ended.
+fn print_stopped(cancelled_runs: u32) {
+    print_status(&match cancelled_runs {
+        0 => "the daemon has stopped".to_owned(),
+        count => format!("the daemon has stopped and cancelled {}", counted(count.into(), "run")),
+    });
+}
+
+/// Says which jobs do not run while there is no daemon.
+fn print_waiting_jobs(home: &Home, environment: &Environment) {
+    let jobs = JobTimer::find(home, environment).jobs_of_daemon();
+    let names: Vec<&str> = jobs.iter().map(Name::as_str).collect();
+    if !names.is_empty() {
+        print_status(&format!(
+            "while no daemon runs, {} not run: {}; `kontekst daemon restart` or the next prompt starts one",
+            if names.len() == 1 { "this job does" } else { "these jobs do" },
+            names.join(", ")
+        ));
+    }
 }
 
 /// Makes sure that this process was started with [`ALLOCATOR_SETTINGS`]: otherwise it starts itself once more in its own
@@ -183,7 +211,7 @@ fn own_directory(environment: &Environment) -> Option<PathBuf> {
 }
 
 enum StopOutcome {
-    Stopped,
+    Stopped { cancelled_runs: u32 },
     NotRunning,
 }
 
@@ -210,7 +238,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
         // A daemon that was killed accepts connections until the kernel has ended it. After that its lock is
         // free.
         Err(_) if Lock::acquire(&home.daemon_lock(), KILLED_EXIT_LIMIT).is_ok() => {
-            return Ok(StopOutcome::Stopped);
+            return Ok(StopOutcome::Stopped { cancelled_runs: 0 });
         }
         Err(error) => return Err(error.into()),
     };
@@ -218,7 +246,7 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
         return Err(CliError::failed("the daemon is busy").cause(answer.message));
     }
     match Lock::acquire(&home.daemon_lock(), STOP_LIMIT) {
-        Ok(_) => Ok(StopOutcome::Stopped),
+        Ok(_) => Ok(StopOutcome::Stopped { cancelled_runs: answer.cancelled_runs }),
         Err(LockError::Held { .. }) => Err(CliError::unreachable(format!(
             "the daemon was told to stop and is still running after {} s",
             STOP_LIMIT.as_secs()

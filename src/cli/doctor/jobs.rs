@@ -12,7 +12,7 @@ const SUBJECT: &str = "jobs";
 
 pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let jobs = Jobs::new(checked.home);
-    let active = jobs.active();
+    let active = jobs.active().len();
     if active == 0 {
         return Vec::new();
     }

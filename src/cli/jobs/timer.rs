@@ -55,7 +55,7 @@ pub(super) fn program() -> Result<PathBuf, CliError> {
 fn fall_back(error: SystemdError, timer: &JobTimer, home: &Home) -> Result<bool, CliError> {
     let CliError { message, causes, .. } = error.into();
     let reason = std::iter::once(message).chain(causes).collect::<Vec<_>>().join(": ");
-    if timer.jobs_of_daemon() == 0 {
+    if timer.jobs_of_daemon().is_empty() {
         print_status(&format!("cannot set the timer of the jobs: {reason}"));
         return Ok(false);
     }

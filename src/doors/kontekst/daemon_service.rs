@@ -105,7 +105,7 @@ impl DaemonService for DaemonDoor {
         warnings.extend(server.warnings);
         warnings.extend([bind, http].into_iter().filter_map(ListenerStatus::problem));
         let timer = self.context.job_timer.clone();
-        let jobs = self.core.with_storage(move |_, _| timer.jobs_of_daemon()).await.unwrap_or_default();
+        let jobs = self.core.with_storage(move |_, _| timer.jobs_of_daemon().len()).await.unwrap_or_default();
         let (idle_exit_seconds, stays_because) = match self.context.idle_exit {
             IdleExit::After(_) if jobs > 0 => (0, format!("{jobs} job(s) wait for their time")),
             // A limit of less than a second is not 0, which means never.
@@ -156,10 +156,14 @@ impl DaemonService for DaemonDoor {
         let runs = self.core.active_runs();
         if request.into_inner().if_idle && runs > 0 {
             let message = format!("{runs} run(s) are active");
-            return Ok(Response::new(ShutdownResponse { message, refused: true }));
+            return Ok(Response::new(ShutdownResponse { message, refused: true, cancelled_runs: 0 }));
         }
         tracing::info!("stopping because a client asked for it");
         self.context.stop.cancel();
-        Ok(Response::new(ShutdownResponse { message: "shutting down".to_owned(), refused: false }))
+        Ok(Response::new(ShutdownResponse {
+            message: "shutting down".to_owned(),
+            refused: false,
+            cancelled_runs: u32::try_from(runs).unwrap_or(u32::MAX),
+        }))
     }
 }

@@ -12,7 +12,7 @@ use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit as TimeUni
 
 use crate::{
     config::{Home, Lock, LockError, PathContext as _},
-    core::Environment,
+    core::{Environment, Name},
     systemd::{Systemctl, SystemdError, Unit, UserManager, is_ours, user_units},
 };
 
@@ -61,13 +61,10 @@ impl JobTimer {
         self.place.as_ref().is_some_and(|place| place.is_enabled() && place.manager.answers())
     }
 
-    /// Returns the number of jobs for which the clock of a daemon is needed.
-    pub(crate) fn jobs_of_daemon(&self) -> usize {
-        match Jobs::new(&self.home).active() {
-            0 => 0,
-            _ if self.is_set() => 0,
-            active => active,
-        }
+    /// Returns the jobs for which the clock of a daemon is needed.
+    pub(crate) fn jobs_of_daemon(&self) -> Vec<Name> {
+        let active = Jobs::new(&self.home).active();
+        if active.is_empty() || self.is_set() { Vec::new() } else { active }
     }
 
     /// Sets the timer to the next time of all jobs, or removes it if no job waits for one. Returns true if systemd runs the
