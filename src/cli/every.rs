@@ -6,9 +6,10 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     client,
-    config::{AgentConfig, Home},
+    config::{AgentConfig, Config, Home, ProviderKind},
     core::{Environment, Name},
     jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
+    provider::builtin,
 };
 
 use super::{
@@ -110,6 +111,9 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     if let Some(name) = &args.agent {
         AgentConfig::load(home, &name.parse()?)?;
     }
+    if let Some(model) = &args.model {
+        check_model(model, args.agent.as_deref(), home)?;
+    }
     let jobs = Jobs::new(home);
     let id = match args.name {
         Some(id) => id,
@@ -148,6 +152,22 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         "the daemon runs it; after a reboot, the first command starts the daemon and it makes up for one missed run",
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses the name of a file that is not there, if only the engine can answer. A model server may know any name.
+fn check_model(model: &str, agent: Option<&str>, home: &Home) -> Result<(), CliError> {
+    let config = Config::read(home)?;
+    let has_endpoint = match agent {
+        Some(name) => AgentConfig::load(home, &name.parse()?)?.endpoint.is_some(),
+        None => AgentConfig::load_default(home)?.is_some_and(|agent| agent.endpoint.is_some()),
+    };
+    let is_file = |name: &str| config.model_dir.join(name).is_file();
+    let is_known = is_file(model) || is_file(&format!("{model}.gguf")) || model == builtin::NAME;
+    if config.provider != Some(ProviderKind::Builtin) || has_endpoint || is_known {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("there is no model `{model}` in {}", config.model_dir.display()))
+        .hint("run `kontekst models` to list the models"))
 }
 
 /// Makes an id from the first words of the prompt that no job has yet.

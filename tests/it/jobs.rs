@@ -125,6 +125,36 @@ fn what_cannot_be_a_job_is_refused_with_a_hint() {
 }
 
 #[test]
+fn a_model_without_a_file_is_refused_where_only_the_engine_answers() {
+    let home = TestHome::with_config("provider = \"builtin\"\nbind = \"off\"\n");
+    let error = home.run(&["every", "1d", "--model", "nope", "hi"]).fails(2);
+    assert!(error.contains("there is no model `nope` in ") && error.contains("hint:"), "{error}");
+    assert_eq!(json(&home, &["jobs", "--json"]), object!([]));
+}
+
+#[test]
+fn a_daemon_that_stops_says_what_ends_with_it() {
+    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
+    let home = TestHome::new(&model.url());
+    for name in ["news", "notes", "paused"] {
+        home.run(&["every", "1w", "--name", name, "hi"]).success();
+    }
+    home.run(&["jobs", "pause", "paused"]).success();
+    let run = home.spawn(&["run", "hi"]);
+    model.wait_for_chats(1);
+    let stopped = home.run(&["daemon", "stop"]).fails(0);
+    assert!(stopped.contains("the daemon has stopped and cancelled 1 run\n"), "{stopped}");
+    assert!(stopped.contains("while no daemon runs, these jobs do not run: news, notes;"), "{stopped}");
+    assert!(wait_with_output(run).fails(1).contains("the daemon cancelled the run"));
+    home.run(&["daemon", "restart"]).success();
+    for name in ["news", "notes"] {
+        home.run(&["jobs", "remove", name]).success();
+    }
+    let stopped = home.run(&["daemon", "stop"]).fails(0);
+    assert_eq!(stopped, "the daemon has stopped\n");
+}
+
+#[test]
 fn a_job_has_the_settings_of_a_run() {
     let call = Reply::calls([("write_file", json_object())]);
     let model = FakeLlama::start([call, Reply::text("written")]).always(|_| Reply::text("written"));
