@@ -4,6 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::timeout};
 
+/// The time that the client which started the daemon has to connect, however soon the daemon would exit otherwise. On a busy
+/// machine it may be a while before that client gets a processor.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
+
 /// Counts the connections of all listeners. Cheap to clone; all clones are one count.
 #[derive(Clone, Default)]
 pub(super) struct OpenConnections {
@@ -13,6 +17,8 @@ pub(super) struct OpenConnections {
 #[derive(Default)]
 struct State {
     open: usize,
+    /// A client has been let in.
+    visited: bool,
     /// No connection is let in any more.
     closed: bool,
 }
@@ -28,17 +34,24 @@ impl OpenConnections {
     pub(super) fn enter(&self) -> Option<OpenConnection> {
         let entered = self.state.send_if_modified(|state| {
             state.open += usize::from(!state.closed);
+            state.visited |= !state.closed;
             !state.closed
         });
         entered.then(|| OpenConnection { connections: self.clone() })
     }
 
-    /// Resolves when there was no connection for this long.
+    /// Reports each connection that begins or ends.
+    pub(super) fn changes(&self) -> watch::Receiver<impl Sized> {
+        self.state.subscribe()
+    }
+
+    /// Resolves when there was no connection for this long, and before the first one for at least [`FIRST_CLIENT`].
     pub(super) async fn idle_for(&self, limit: Duration) {
         let mut changes = self.state.subscribe();
         loop {
             // The sender is in `self`, so neither of the two can fail.
-            changes.wait_for(|state| state.open == 0).await.ok();
+            let visited = changes.wait_for(|state| state.open == 0).await.is_ok_and(|state| state.visited);
+            let limit = if visited { limit } else { limit.max(FIRST_CLIENT) };
             if timeout(limit, changes.changed()).await.is_err() {
                 return;
             }
@@ -91,6 +104,18 @@ mod tests {
         pass(LIMIT / 4).await;
         assert!(!idle.is_finished());
         pass(LIMIT / 4).await;
+        idle.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_client_that_started_the_daemon_has_time_to_connect() {
+        let connections = OpenConnections::default();
+        let counted = connections.clone();
+        let idle = tokio::spawn(async move { counted.idle_for(Duration::from_millis(1)).await });
+        pass(FIRST_CLIENT / 2).await;
+        assert!(!idle.is_finished());
+        drop(connections.enter());
+        pass(Duration::from_millis(1)).await;
         idle.await.unwrap();
     }
 
