@@ -90,10 +90,10 @@ fn has_url(text: &str) -> bool {
     text.contains("://") || text.contains("www.") || text.contains("localhost") || has_usual_host(text)
 }
 
-/// Looks only at the words that have a dot, because the text may be all that the model sees.
+/// Looks only at the words with a dot before the end of a usual name, because the text may be all that the model sees.
 fn has_usual_host(mut text: &str) -> bool {
     let separates = |c: char| c.is_whitespace() || "\"'`<>()[],;".contains(c);
-    while let Some(dot) = memchr::memchr(b'.', text.as_bytes()) {
+    while let Some(dot) = memchr::memchr_iter(b'.', text.as_bytes()).find(|&dot| begins_usual(&text[dot..])) {
         let (before, after) = text.split_at(dot);
         let start = before.rfind(separates).unwrap_or(0);
         let end = dot + after.find(separates).unwrap_or(after.len());
@@ -104,6 +104,12 @@ fn has_usual_host(mut text: &str) -> bool {
         text = &text[end..];
     }
     false
+}
+
+/// Returns true if a text that begins with a dot begins with the end of a usual name.
+fn begins_usual(text: &str) -> bool {
+    let begins = |end: &str| text.get(..end.len()).is_some_and(|start| start.eq_ignore_ascii_case(end));
+    text.as_bytes().get(1).is_some_and(u8::is_ascii_alphabetic) && USUAL.iter().any(|end| begins(end))
 }
 
 /// The ends of the names of most hosts.
@@ -165,6 +171,8 @@ mod tests {
             assert!(!Offer::new(true, request, "").has_address, "{request}");
         }
         assert!(!has_url(&".".repeat(100_000)) && has_url("a.b, (example.com) c"));
+        assert!(has_url("A.B.EXAMPLE.Com.") && has_url("a.comma, example.com") && !has_url("a.comma.b"));
+        assert!(!has_url(&".com_".repeat(100_000)));
         assert!(has_url("see www.x") && has_url("at example.com/a") && !has_url("os.path.join(a.b)"));
     }
 }
