@@ -30,10 +30,15 @@ impl Script {
         Some(Self { tokens: tokens.parse().ok()?, gap, stamped })
     }
 
-    /// Passes the data of each event to `put`.
+    /// Passes the data of each event to `put`. The prompt is said to have had `prompt_tokens`.
     ///
     /// The order is llama-server's: a role, the text, a finish reason, the usage, `[DONE]`.
-    pub(crate) fn play(self, model: &str, mut put: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn play(
+        self,
+        model: &str,
+        prompt_tokens: usize,
+        mut put: impl FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<()> {
         let chunk = |choices: &str, more: &str| {
             format!(
                 r#"{{"choices":[{choices}],"created":1790000000,"id":"chatcmpl-ratios","model":"{model}","object":"chat.completion.chunk"{more}}}"#
@@ -50,12 +55,11 @@ impl Script {
             put(&chunk(&choice("null", &format!(r#"{{"content":"{token}"}}"#)), ""))?;
         }
         put(&chunk(&choice(r#""stop""#, "{}"), ""))?;
-        let tokens = self.tokens;
+        let (tokens, all) = (self.tokens, prompt_tokens + self.tokens as usize);
         put(&chunk(
             "",
             &format!(
-                r#","usage":{{"completion_tokens":{tokens},"prompt_tokens":100,"total_tokens":{}}}"#,
-                tokens + 100
+                r#","usage":{{"completion_tokens":{tokens},"prompt_tokens":{prompt_tokens},"total_tokens":{all}}}"#
             ),
         ))?;
         put("[DONE]")

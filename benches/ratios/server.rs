@@ -196,7 +196,9 @@ fn chat(stream: &TcpStream, body: &[u8], arrived: u64) -> io::Result<()> {
         return http::reply(stream, 400, r#"{"error":{"code":400,"message":"not a chat request"}}"#);
     };
     let mut events = Events::open(stream)?;
-    Script::of(&chat.model).play(&chat.model, |event| events.put(event))?;
+    // Like `tokenize`: a server whose counts do not agree is asked again by kontekst.
+    let prompt_tokens = body.len().div_ceil(4);
+    Script::of(&chat.model).play(&chat.model, prompt_tokens, |event| events.put(event))?;
     events.close()?;
 
     let bytes = |text: Option<&RawValue>| text.map_or(0, |text| text.get().len());
