@@ -92,6 +92,11 @@ impl AgentCore {
         self.shared.registry.active_runs()
     }
 
+    /// Resolves when the next run begins or ends, counted from this call.
+    pub fn runs_changed(&self) -> impl Future<Output = ()> + Send {
+        self.shared.registry.next_change()
+    }
+
     /// Cancels every run. Runs that are started later are cancelled at once.
     pub fn stop(&self) {
         self.shared.registry.stop_signal().cancel();

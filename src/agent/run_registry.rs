@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
 use crate::core::{CallId, Cancel, RunId};
 
@@ -31,8 +31,8 @@ pub(super) struct RunRegistry {
     active: AtomicUsize,
     /// Cancels every run.
     stop: Cancel,
-    /// Wakes those who wait for the end of a run, at the end of any run.
-    ended: Notify,
+    /// Wakes those who wait for a run, when any run begins or ends.
+    changed: Notify,
 }
 
 impl RunRegistry {
@@ -47,6 +47,7 @@ impl RunRegistry {
     /// Adds one to the number of active runs. [`RunRegistry::remove`] takes it back.
     pub(super) fn increment(&self) {
         self.active.fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_waiters();
     }
 
     /// Adds a client's run, unless there are [`MAX_RUNS`] already.
@@ -65,7 +66,7 @@ impl RunRegistry {
     pub(super) fn remove(&self, run: &RunId) {
         self.active.fetch_sub(1, Ordering::Relaxed);
         self.lock().remove(run);
-        self.ended.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     /// Returns true if a client started this run and it is in progress.
@@ -77,12 +78,17 @@ impl RunRegistry {
     pub(super) async fn wait_for_end(&self, run: &RunId) {
         loop {
             // It has to be made before the look, because it only hears what comes later.
-            let ended = self.ended.notified();
+            let changed = self.changed.notified();
             if !self.has(run) {
                 return;
             }
-            ended.await;
+            changed.await;
         }
+    }
+
+    /// Resolves when the next run begins or ends, counted from this call.
+    pub(super) fn next_change(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// Passes a decision on to the run. Returns false if the call does not wait for one.

@@ -27,7 +27,7 @@ mod tool;
 mod tool_name;
 mod watchdog;
 
-pub use allocator::ALLOCATOR_SETTINGS;
+pub use allocator::{ALLOCATOR_SETTINGS, FREE_FOR, return_free_memory};
 pub use answer_options::{AnswerFormat, AnswerOption, AnswerOptions, JsonSchema, ToolChoice};
 pub use bearer::is_bearer;
 pub use blocking::{Blocking, blocking, blocking_apart};

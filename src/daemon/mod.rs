@@ -3,6 +3,7 @@
 mod accept;
 mod content_type;
 mod editor_listener;
+mod free_memory;
 mod grpc_connection;
 mod grpc_listener;
 mod http_connection;

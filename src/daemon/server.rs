@@ -20,10 +20,10 @@ use crate::{
 };
 
 use super::{
-    DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, grpc_listener::GrpcListeners,
-    http_listener::HttpListener, idle_exit, job_clock::JobClock, open_connections::OpenConnections,
-    open_streams::OpenStreams, peer::PeerCheck, ready, service_manager::ServiceManager, signals,
-    socket::SocketFile,
+    DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, free_memory,
+    grpc_listener::GrpcListeners, http_listener::HttpListener, idle_exit, job_clock::JobClock,
+    open_connections::OpenConnections, open_streams::OpenStreams, peer::PeerCheck, ready,
+    service_manager::ServiceManager, signals, socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -155,6 +155,7 @@ impl Server {
         let http = http.map(|http| tokio::spawn(http.serve(core.clone(), peers.clone(), stop.clone())));
         let kaiak = KaiakDoor::new(core.clone(), self.providers_without_key);
         let connections = OpenConnections::default();
+        tokio::spawn(free_memory::return_regularly(connections.clone(), core.clone(), stop.clone()));
         tokio::spawn(idle_exit::exit_when_idle(
             status.idle_exit,
             connections.clone(),
