@@ -9,7 +9,7 @@ use crate::{
     config::{AgentConfig, Config, Home, ProviderKind},
     core::{Environment, Name},
     jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
-    provider::builtin,
+    provider::{builtin, has_model_file},
 };
 
 use super::{
@@ -108,11 +108,12 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         return Err(CliError::usage(format!("`{}` is no directory", working_dir.display()))
             .hint("name the directory in which the job works with --working-dir"));
     }
-    if let Some(name) = &args.agent {
-        AgentConfig::load(home, &name.parse()?)?;
-    }
+    let agent = match &args.agent {
+        Some(name) => Some(AgentConfig::load(home, &name.parse()?)?),
+        None => None,
+    };
     if let Some(model) = &args.model {
-        check_model(model, args.agent.as_deref(), home)?;
+        check_model(model, agent, home)?;
     }
     let jobs = Jobs::new(home);
     let id = match args.name {
@@ -154,15 +155,16 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses the name of a file that is not there, if only the engine can answer. A model server may know any name.
-fn check_model(model: &str, agent: Option<&str>, home: &Home) -> Result<(), CliError> {
+/// Refuses the name of a file that is not there, if only the engine can answer. A model server may know any name. Without an
+/// `agent` the default one runs the job.
+fn check_model(model: &str, agent: Option<AgentConfig>, home: &Home) -> Result<(), CliError> {
     let config = Config::read(home)?;
-    let has_endpoint = match agent {
-        Some(name) => AgentConfig::load(home, &name.parse()?)?.endpoint.is_some(),
-        None => AgentConfig::load_default(home)?.is_some_and(|agent| agent.endpoint.is_some()),
+    let agent = match agent {
+        Some(agent) => Some(agent),
+        None => AgentConfig::load_default(home)?,
     };
-    let is_file = |name: &str| config.model_dir.join(name).is_file();
-    let is_known = is_file(model) || is_file(&format!("{model}.gguf")) || model == builtin::NAME;
+    let has_endpoint = agent.is_some_and(|agent| agent.endpoint.is_some());
+    let is_known = has_model_file(&config.model_dir, model) || model == builtin::NAME;
     if config.provider != Some(ProviderKind::Builtin) || has_endpoint || is_known {
         return Ok(());
     }

@@ -30,6 +30,7 @@ use crate::core::{
     ToolDef,
 };
 pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL, VERY_SMALL_MODEL};
+pub(crate) use model_file::has_model_file;
 pub use request_parts::{PartTokens, RequestParts};
 
 /// Returns what is left of an answer and the calls in it, each with its name and its arguments. For the benchmark of the

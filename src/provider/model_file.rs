@@ -57,6 +57,11 @@ pub(super) fn model_file(dir: &Path, model: &str) -> Result<PathBuf, ModelFileEr
     })
 }
 
+/// Returns true if this name is that of a file in `dir` which [`model_file`] finds.
+pub(crate) fn has_model_file(dir: &Path, model: &str) -> bool {
+    !model.is_empty() && model_file(dir, model).is_ok()
+}
+
 fn only_model(dir: &Path) -> Result<PathBuf, ModelFileError> {
     let here = dir.display();
     match model_files(dir).as_slice() {

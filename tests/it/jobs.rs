@@ -129,6 +129,8 @@ fn a_model_without_a_file_is_refused_where_only_the_engine_answers() {
     let home = TestHome::with_config("provider = \"builtin\"\nbind = \"off\"\n");
     let error = home.run(&["every", "1d", "--model", "nope", "hi"]).fails(2);
     assert!(error.contains("there is no model `nope` in ") && error.contains("hint:"), "{error}");
+    // A file elsewhere is not found by the run of the job either.
+    home.run(&["every", "1d", "--model", "/etc/passwd", "hi"]).fails(2);
     assert_eq!(json(&home, &["jobs", "--json"]), object!([]));
 }
 

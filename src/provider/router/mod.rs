@@ -25,7 +25,7 @@ use super::{
     builtin::{self, OpenModels},
     endpoint::Endpoint,
     failover::FailoverGroup,
-    model_file::{model_file, model_files},
+    model_file::{has_model_file, model_files},
     openai::{Probe, ServerClient, Timing, probe, single_line},
     supervisor::{self, Settings, Supervisor},
 };
@@ -122,7 +122,7 @@ impl Router {
         if !self.endpoints.is_empty() {
             return Arc::clone(&self.endpoints);
         }
-        let is_file = !model.is_empty() && model_file(&self.model_dir, model).is_ok();
+        let is_file = has_model_file(&self.model_dir, model);
         let found = self.discovery.server(cancel).filter(|found| !is_file || found.may_serve(model));
         found.map(|found| found.endpoints).unwrap_or_default()
     }
