@@ -15,11 +15,12 @@ pub const ALLOCATOR_SETTINGS: &[(&str, &str)] = if cfg!(target_env = "musl") {
     &[("MALLOC_ARENA_MAX", "2"), ("MALLOC_MMAP_THRESHOLD_", "262144"), ("MALLOC_TRIM_THRESHOLD_", "262144")]
 };
 
-/// The time after which [`return_free_memory`] returns what was freed.
+/// The time to wait before [`return_free_memory`] after something was freed. It is longer than the 100 ms of
+/// [`ALLOCATOR_SETTINGS`], before which mimalloc keeps the pages.
 pub const FREE_FOR: Duration = Duration::from_millis(250);
 
-/// Makes the allocator return what has been free for [`FREE_FOR`]. mimalloc looks for such pages only when a block is freed that
-/// has pages of its own, so this takes such a block and frees it.
+/// Makes the allocator return what was freed at least [`FREE_FOR`] ago. mimalloc looks for such pages only when a block is freed
+/// that has pages of its own, so this takes such a block and frees it. glibc needs no such call.
 pub fn return_free_memory() {
     const BLOCK: usize = 1 << 20;
     if cfg!(target_env = "musl") {

@@ -27,7 +27,7 @@ pub(super) async fn return_regularly(connections: OpenConnections, core: AgentCo
             () = &mut runs => {}
             () = sleep(DURING_A_RUN), if core.active_runs() > 0 => {}
         }
-        // What begins or ends from now on is a reason to come again.
+        // A run that begins or ends during the wait below has to wake this task once more, or what it frees would stay.
         runs.set(core.runs_changed());
         sleep(FREE_FOR).await;
         return_free_memory();
