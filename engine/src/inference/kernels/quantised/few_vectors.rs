@@ -6,8 +6,7 @@
 use std::marker::PhantomData;
 
 use super::{
-    FEW, Products, Quantised,
-    activations::Activations,
+    FEW, Input, Products, Quantised,
     formats::{Factors, Packed, PackedJob, Plain},
     registers::{ByteRegisters, Portable, Widest, Work, widest},
 };
@@ -20,39 +19,27 @@ const REGISTERS: usize = 8;
 /// Bytes of 256 numbers of any format.
 const LARGEST_CHUNK: usize = 8 * 34;
 
-/// At most [`FEW`] vectors, and their numbers rounded to bytes, which are not there if the format has plain numbers.
-#[derive(Clone, Copy)]
-pub(super) struct Vectors<'a> {
-    /// One vector after the other.
-    pub numbers: &'a [f32],
-    pub rounded: &'a [Vec<Activations>],
-    pub count: usize,
-}
-
 /// Multiplies vectors on all cores.
-pub(super) fn products(matrix: &Quantised, vectors: Vectors<'_>) -> Products {
+pub(super) fn products(matrix: &Quantised, input: &Input<'_>) -> Products {
     match widest() {
         #[cfg(target_arch = "x86_64")]
-        Widest::Avx512(registers) => products_in(registers, matrix, vectors),
+        Widest::Avx512(registers) => products_in(registers, matrix, input),
         #[cfg(target_arch = "x86_64")]
-        Widest::Avx2(registers) => products_in(registers, matrix, vectors),
-        Widest::Portable => products_in(Portable, matrix, vectors),
+        Widest::Avx2(registers) => products_in(registers, matrix, input),
+        Widest::Portable => products_in(Portable, matrix, input),
     }
 }
 
 /// Multiplies vectors with this kind of registers.
-pub(super) fn products_in<R: ByteRegisters>(
-    registers: R,
-    matrix: &Quantised,
-    vectors: Vectors<'_>,
-) -> Products {
-    let count = vectors.count;
+pub(super) fn products_in<R: ByteRegisters>(registers: R, matrix: &Quantised, input: &Input<'_>) -> Products {
+    let count = input.count;
+    matrix.format.with_packed(Rounding(input));
     let mut out = vec![0.0; matrix.rows * count];
     let block = matrix.rows.div_ceil(cores() * CHUNKS_PER_CORE).max(1);
     in_parallel(&mut out, block * count, |index, out| {
         let rows = out.len() / count;
         let bytes = matrix.row_bytes(index * block, rows);
-        let rows = Rows { registers, size: bytes.len() / rows, bytes, vectors, out };
+        let rows = Rows { registers, size: bytes.len() / rows, bytes, input, out };
         match matrix.format.plain() {
             Some(plain) => registers.vectorise(PlainRows { rows, plain }),
             None => matrix.format.with_packed(rows),
@@ -61,19 +48,28 @@ pub(super) fn products_in<R: ByteRegisters>(
     Products::new(out, matrix.rows, count, block)
 }
 
+/// Rounds vectors as a format wants them.
+struct Rounding<'a>(&'a Input<'a>);
+
+impl PackedJob for Rounding<'_> {
+    fn run<F: Packed>(self) {
+        self.0.rounded::<<F::Factors as Factors>::Activations>();
+    }
+}
+
 /// Some rows of a matrix, of `size` bytes each, to be multiplied on one core. The products go to `out`, those of each vector
 /// one after the other.
 struct Rows<'a, R> {
     registers: R,
     bytes: &'a [u8],
     size: usize,
-    vectors: Vectors<'a>,
+    input: &'a Input<'a>,
     out: &'a mut [f32],
 }
 
 impl<R: ByteRegisters> PackedJob for Rows<'_, R> {
     fn run<F: Packed>(self) {
-        match self.vectors.count {
+        match self.input.count {
             1 => self.registers.vectorise(OneVector::<R, F> { rows: self, format: PhantomData }),
             _ => self.registers.vectorise(SeveralVectors::<R, F> { rows: self, format: PhantomData }),
         }
@@ -88,17 +84,18 @@ struct OneVector<'a, R, F> {
 impl<R: ByteRegisters, F: Packed> Work for OneVector<'_, R, F> {
     #[inline(always)]
     fn run(self) {
-        let Rows { registers, bytes, size, vectors, out } = self.rows;
+        let Rows { registers, bytes, size, input, out } = self.rows;
+        let Some(vector) = input.rounded::<<F::Factors as Factors>::Activations>().first() else { return };
         let (zero, mut last) = (registers.eight(&[0.0; 8]), [0; LARGEST_CHUNK]);
         for (row, out) in bytes.chunks_exact(size).zip(out) {
             let mut sums = [zero; 3];
             // It is compiled for a whole chunk, without a loop.
             let whole = row.chunks_exact(F::CHUNK_BYTES);
             let rest = whole.remainder();
-            for (blocks, activations) in whole.zip(&vectors.rounded[0]) {
+            for (blocks, activations) in whole.zip(vector) {
                 add::<R, F>(registers, &blocks[..F::CHUNK_BYTES], REGISTERS, activations, &mut sums);
             }
-            if let Some(activations) = vectors.rounded[0].last()
+            if let Some(activations) = vector.last()
                 && !rest.is_empty()
             {
                 let (rest, count) = in_pairs::<F>(rest, &mut last);
@@ -117,9 +114,10 @@ struct SeveralVectors<'a, R, F> {
 impl<R: ByteRegisters, F: Packed> Work for SeveralVectors<'_, R, F> {
     #[inline(always)]
     fn run(self) {
-        let Rows { registers, bytes, size, vectors, out } = self.rows;
+        let Rows { registers, bytes, size, input, out } = self.rows;
+        let vectors = input.rounded();
         let (zero, mut last) = (registers.eight(&[0.0; 8]), [0; LARGEST_CHUNK]);
-        let rows = out.len() / vectors.count;
+        let rows = out.len() / vectors.len();
         for (number, row) in bytes.chunks_exact(size).enumerate() {
             let mut sums = [[zero; 3]; FEW];
             let whole = row.chunks_exact(F::CHUNK_BYTES);
@@ -131,7 +129,7 @@ impl<R: ByteRegisters, F: Packed> Work for SeveralVectors<'_, R, F> {
                 let (rest, count) = in_pairs::<F>(rest, &mut last);
                 add_each::<R, F>(registers, rest, count, vectors, chunks, &mut sums);
             }
-            for vector in 0..vectors.count {
+            for vector in 0..vectors.len() {
                 out[vector * rows + number] = total(registers, sums[vector]);
             }
         }
@@ -144,17 +142,18 @@ fn add<R: ByteRegisters, F: Packed>(
     registers: R,
     blocks: &[u8],
     count: usize,
-    activations: &Activations,
+    activations: &<F::Factors as Factors>::Activations,
     sums: &mut [R::Eight; 3],
 ) {
     registers.fetch_ahead(blocks);
-    let chunk = Chunk::<R, F, _>::new(
+    F::factors(registers, blocks).add_products::<R, F>(
         registers,
         #[inline(always)]
         |number| F::bytes(registers, blocks, number),
-        F::factors(registers, blocks),
+        activations,
+        count,
+        sums,
     );
-    chunk.add_products(activations, count, sums);
 }
 
 /// As [`add`], for the chunk `at` of each vector.
@@ -163,7 +162,7 @@ fn add_each<R: ByteRegisters, F: Packed>(
     registers: R,
     blocks: &[u8],
     count: usize,
-    vectors: Vectors<'_>,
+    vectors: &[Vec<<F::Factors as Factors>::Activations>],
     at: usize,
     sums: &mut [[R::Eight; 3]; FEW],
 ) {
@@ -172,78 +171,16 @@ fn add_each<R: ByteRegisters, F: Packed>(
     for number in 1..count {
         bytes[number] = F::bytes(registers, blocks, number);
     }
-    let chunk = Chunk::<R, F, _>::new(
-        registers,
-        #[inline(always)]
-        |number| bytes[number],
-        F::factors(registers, blocks),
-    );
-    for (rounded, sums) in vectors.rounded.iter().zip(sums) {
-        chunk.add_products(&rounded[at], count, sums);
-    }
-}
-
-/// At most 256 numbers of a row.
-struct Chunk<R, F: Packed, P> {
-    registers: R,
-    /// Returns some bytes of it.
-    packed: P,
-    factors: F::Factors,
-    offsets: F::Factors,
-}
-
-impl<R: ByteRegisters, F: Packed, P: Fn(usize) -> R::Bytes> Chunk<R, F, P> {
-    #[inline(always)]
-    fn new(registers: R, packed: P, [factors, offsets]: [F::Factors; 2]) -> Self {
-        Self { registers, packed, factors, offsets }
-    }
-
-    /// Adds the products of `count` times 32 numbers. The third sum is for the offsets.
-    #[inline(always)]
-    fn add_products(&self, activations: &Activations, count: usize, sums: &mut [R::Eight; 3]) {
-        let registers = self.registers;
-        let factors = self.factors.scaled(registers, activations);
-        for number in 0..if F::Factors::PAIRED { count / 2 } else { count } {
-            let products = if F::Factors::PAIRED {
-                self.pair(activations, number)
-            } else {
-                self.single(activations, number, factors)
-            };
-            let factors = F::Factors::of(registers, factors, number);
-            // By turns, so that one addition need not wait for the one before it.
-            sums[number % 2] = registers.plus_times(sums[number % 2], products, factors);
-        }
-        if F::OFFSETS {
-            sums[2] = self.offsets.add(registers, activations, sums[2]);
-        }
-    }
-
-    /// The products of one register of bytes.
-    #[inline(always)]
-    fn single(
-        &self,
-        activations: &Activations,
-        number: usize,
-        factors: <F::Factors as Factors>::In<R>,
-    ) -> R::Eight {
-        let (bytes, numbers) = ((self.packed)(number), &activations.numbers[number]);
-        match F::SIGNED {
-            true => self.registers.signed_products(bytes, numbers),
-            false => F::Factors::products(self.registers, factors, number, bytes, numbers),
-        }
-    }
-
-    /// The products of two registers of bytes.
-    #[inline(always)]
-    fn pair(&self, activations: &Activations, number: usize) -> R::Eight {
-        let [first, second] = [2 * number, 2 * number + 1];
-        let bytes = [(self.packed)(first), (self.packed)(second)];
-        let numbers = [&activations.paired[first], &activations.paired[second]];
-        let sizes = [&activations.paired_sizes[first], &activations.paired_sizes[second]];
-        match F::SIGNED {
-            true => self.registers.signed_paired_products(bytes, numbers, sizes),
-            false => self.registers.paired_products(bytes, numbers),
-        }
+    let factors = F::factors(registers, blocks);
+    for (vector, sums) in vectors.iter().zip(sums) {
+        factors.add_products::<R, F>(
+            registers,
+            #[inline(always)]
+            |number| bytes[number],
+            &vector[at],
+            count,
+            sums,
+        );
     }
 }
 
@@ -272,11 +209,11 @@ struct PlainRows<'a, R> {
 impl<R: ByteRegisters> Work for PlainRows<'_, R> {
     #[inline(always)]
     fn run(self) {
-        let Rows { registers, bytes, size, vectors, out } = self.rows;
-        let (rows, columns) = (out.len() / vectors.count, vectors.numbers.len() / vectors.count);
+        let Rows { registers, bytes, size, input, out } = self.rows;
+        let (rows, columns) = (out.len() / input.count, input.vectors.len() / input.count);
         for (number, row) in bytes.chunks_exact(size).enumerate() {
-            for vector in 0..vectors.count {
-                let numbers = &vectors.numbers[vector * columns..][..columns];
+            for vector in 0..input.count {
+                let numbers = &input.vectors[vector * columns..][..columns];
                 out[vector * rows + number] = self.plain.product(registers, row, numbers);
             }
         }

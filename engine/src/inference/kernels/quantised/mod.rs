@@ -24,11 +24,10 @@ mod registers;
 #[cfg(test)]
 mod tests;
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
-use activations::Activations;
+use activations::{Activations, BlockActivations, GroupActivations};
 use batch::Batch;
-use few_vectors::Vectors;
 
 use super::FEW;
 
@@ -63,11 +62,7 @@ impl Quantised {
             let batch = input.batch.get_or_init(|| Batch::new(input.vectors, self.columns));
             return many_vectors::products(self, batch);
         }
-        let rounded: &[_] = match self.format.plain() {
-            Some(_) => &[],
-            None => input.rounded(self.columns),
-        };
-        few_vectors::products(self, Vectors { numbers: input.vectors, rounded, count: input.count })
+        few_vectors::products(self, input)
     }
 
     /// Returns some rows, one after the other.
@@ -94,16 +89,20 @@ impl Quantised {
 pub(crate) struct Input<'a> {
     pub vectors: &'a [f32],
     pub count: usize,
-    rounded: OnceCell<Vec<Vec<Activations>>>,
-    batch: OnceCell<Batch>,
+    groups: OnceLock<Vec<Vec<GroupActivations>>>,
+    blocks: OnceLock<Vec<Vec<BlockActivations>>>,
+    batch: OnceLock<Batch>,
 }
 
 impl<'a> Input<'a> {
     pub(crate) fn new(vectors: &'a [f32], count: usize) -> Self {
-        Self { vectors, count, rounded: OnceCell::new(), batch: OnceCell::new() }
+        let (groups, blocks, batch) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { vectors, count, groups, blocks, batch }
     }
-    /// The vectors, of `columns` numbers each, as bytes.
-    fn rounded(&self, columns: usize) -> &[Vec<Activations>] {
-        self.rounded.get_or_init(|| self.vectors.chunks_exact(columns).map(Activations::of).collect())
+
+    /// The vectors as bytes, in the form that a format wants.
+    fn rounded<A: Activations>(&self) -> &[Vec<A>] {
+        let columns = (self.vectors.len() / self.count).max(1);
+        A::of_input(self).get_or_init(|| self.vectors.chunks_exact(columns).map(A::of).collect())
     }
 }

@@ -7,10 +7,9 @@ use candle_core::{
 
 use super::{
     FEW, Format, Input, Quantised,
-    activations::Activations,
+    activations::{Activations, BlockActivations},
     batch::Batch,
-    few_vectors::{self, Vectors},
-    many_vectors,
+    few_vectors, many_vectors,
     registers::Portable,
 };
 
@@ -114,15 +113,13 @@ fn close(found: &[f32], expected: &[(f64, f64)], what: &str) {
 fn all_products(matrix: &Quantised, vectors: &[f32]) -> Vec<(&'static str, Vec<f32>)> {
     let mut found =
         vec![("chosen", matrix.apply(&Input::new(vectors, vectors.len() / matrix.columns)).all())];
-    let rounded: Vec<_> = vectors.chunks_exact(matrix.columns).map(Activations::of).collect();
     let batch = Batch::new(vectors, matrix.columns);
     macro_rules! check {
         ($name: literal, $registers: expr, $rows: literal, $groups: literal) => {{
             let few = |count: usize| -> Vec<f32> {
-                let parts = vectors.chunks(count * matrix.columns).zip(rounded.chunks(count));
-                let products = parts.map(|(numbers, rounded)| {
-                    let vectors = Vectors { numbers, rounded, count: rounded.len() };
-                    few_vectors::products_in($registers, matrix, vectors).all()
+                let products = vectors.chunks(count * matrix.columns).map(|vectors| {
+                    let input = Input::new(vectors, vectors.len() / matrix.columns);
+                    few_vectors::products_in($registers, matrix, &input).all()
                 });
                 products.collect::<Vec<_>>().concat()
             };
@@ -208,6 +205,10 @@ fn the_largest_numbers_fit_into_a_sum() {
     for (format, bytes) in [
         // The scale -128 times the number -32, 256 times.
         (Format::Q6_K, [vec![0; 192], vec![0x80; 16], vec![0, 0x3c]].concat()),
+        // The same scale times the number 31, which is 63 before 32 is taken from it.
+        (Format::Q6_K, [vec![0xff; 192], vec![0x80; 16], vec![0, 0x3c]].concat()),
+        // The scale 63 times the number 31.
+        (Format::Q5_K, [vec![0, 0x3c, 0, 0x3c], vec![0xff; 172]].concat()),
         (Format::Q8_0, [vec![0, 0x3c], vec![0x80; 32]].concat().repeat(8)),
         (Format::F32, (-3e38_f32).to_le_bytes().repeat(256)),
         (Format::F16, half::f16::MAX.to_le_bytes().repeat(256)),
@@ -238,6 +239,30 @@ fn zeros_and_numbers_that_are_none_give_no_panic() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn groups_of_a_block_are_rounded_nearly_as_finely_as_alone() {
+    // Each group has numbers a third as large as those of the one before it.
+    let number = |at: usize| ((at * 7919) % 251) as f32 / 50.0 - 2.5;
+    let vector: Vec<f32> = (0..256).map(|at| number(at) * 3.0_f32.powi(-(at as i32 / 32))).collect();
+    let [block] = &BlockActivations::of(&vector)[..] else { panic!("256 numbers are one block") };
+    let step = 2.5 / 63.0 / 127.0;
+    for (at, number) in vector.iter().enumerate() {
+        let (group, place) = (at / 32, at % 32);
+        let scale = block.scale * f32::from(block.ratios[group]);
+        let most = vector[32 * group..][..32].iter().fold(0.0_f32, |most, number| most.max(number.abs()));
+        assert!(scale <= most / 127.0 + step, "group {group} has steps of {scale}");
+        let rounded = scale * f32::from(block.numbers[group][place]);
+        assert!((rounded - number).abs() <= 0.501 * scale, "{rounded} for {number}");
+    }
+    let sums = |numbers: &[i8]| numbers.iter().map(|number| i16::from(*number)).sum::<i16>();
+    for group in 0..8 {
+        let (low, high) = block.numbers[group].split_at(16);
+        let found = [block.half_sums[group], block.half_sums[8 + group], block.sums[8 + group]];
+        assert_eq!(found, [sums(low), sums(high), sums(low) + sums(high)]);
+        assert_eq!((block.sums[group], block.ratios[group]), (0, block.ratios[8 + group]));
     }
 }
 

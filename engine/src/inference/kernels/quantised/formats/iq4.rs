@@ -1,6 +1,6 @@
 //! `IQ4_NL` and `IQ4_XS`: numbers of four bits that choose one of sixteen values, which lie closer together near zero.
 
-use super::{Decode, Packed, Paired, half_in, nibbles, part, steps::Steps};
+use super::{Decode, Groups, Packed, Paired, half_in, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
@@ -39,8 +39,8 @@ impl Packed for IQ4_NL {
     type Factors = Paired;
 
     #[inline(always)]
-    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [Paired; 2] {
-        [Paired(block_factors(registers, blocks)), Paired([0.0; 8])]
+    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> Paired {
+        Paired(Groups { factors: block_factors(registers, blocks), offsets: [0.0; 8] })
     }
 
     #[inline(always)]
@@ -96,14 +96,14 @@ impl Packed for IQ4_XS {
     type Factors = Paired;
 
     #[inline(always)]
-    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [Paired; 2] {
+    fn factors<R: Registers>(registers: R, blocks: &[u8]) -> Paired {
         let block = part::<136>(blocks, 0);
         let (factor, scales) = (half_in(registers, part(block, 0)), small_scales(block));
         let mut factors = [0.0; 8];
         for group in 0..8 {
             factors[group] = factor * f32::from(scales[group]);
         }
-        [Paired(factors), Paired([0.0; 8])]
+        Paired(Groups { factors, offsets: [0.0; 8] })
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! `Q2_K` to `Q6_K`: blocks of 256 numbers, in groups with small whole scales of their own.
 
-use super::{Decode, Packed, Small, half_in, halves, nibbles, part, steps::Steps};
+use super::{Decode, Groups, Packed, WholeGroups, WholeHalves, half_in, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
@@ -24,7 +24,7 @@ macro_rules! format {
             type Factors = $factors;
 
             #[inline(always)]
-            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [$factors; 2] {
+            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> $factors {
                 $read(registers, part::<$bytes>(blocks, 0))
             }
 
@@ -36,11 +36,11 @@ macro_rules! format {
     };
 }
 
-format!(Q2_K, 84, Small, two_bit_factors, two_bits, two_bit_bytes);
-format!(Q3_K, 110, Small, three_bit_factors, three_bits, three_bit_bytes);
-format!(Q4_K, 144, [f32; 8], factors_and_offsets, four_bits, four_bit_bytes);
-format!(Q5_K, 176, [f32; 8], factors_and_offsets, five_bits, five_bit_bytes);
-format!(Q6_K, 210, Small, six_bit_factors, six_bits, six_bit_bytes);
+format!(Q2_K, 84, WholeHalves, two_bit_factors, two_bits, two_bit_bytes);
+format!(Q3_K, 110, WholeHalves, three_bit_factors, three_bits, three_bit_bytes);
+format!(Q4_K, 144, WholeGroups, factors_and_offsets, four_bits, four_bit_bytes);
+format!(Q5_K, 176, WholeGroups, factors_and_offsets, five_bits, five_bit_bytes);
+format!(Q6_K, 210, WholeHalves, six_bit_factors, six_bits, six_bit_bytes);
 
 /// Shifts each byte so that its bit `from` comes to the place `to`, and keeps the bits of `mask`.
 #[inline(always)]
@@ -53,14 +53,14 @@ fn moved<R: ByteRegisters>(registers: R, bytes: R::Bytes, from: usize, to: usize
 
 /// Sixteen scales of four bits below sixteen offsets of four bits; 64 bytes of four numbers each; two factors.
 #[inline(always)]
-fn two_bit_factors<R: Registers>(registers: R, block: &[u8; 84]) -> [Small; 2] {
-    let [first, second] = halves(registers, part::<4>(block, 80));
+fn two_bit_factors<R: Registers>(registers: R, block: &[u8; 84]) -> WholeHalves {
     let [mut factors, mut offsets] = [[0; 16]; 2];
     for group in 0..16 {
         factors[group] = (block[group] & 15).cast_signed();
         offsets[group] = (block[group] >> 4).cast_signed();
     }
-    [Small { whole: factors, factor: first }, Small { whole: offsets, factor: -second }]
+    let (factor, offset) = (half_in(registers, part(block, 80)), -half_in(registers, part(block, 82)));
+    WholeHalves { factors, offsets, factor, offset }
 }
 
 #[inline(always)]
@@ -71,8 +71,7 @@ fn two_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 84], number: usize
 
 #[inline(always)]
 fn two_bits<R: Registers>(registers: R, block: &[u8; 84], to: &mut Chunk) {
-    let [factors, offsets] = two_bit_factors(registers, block);
-    let (factors, offsets) = (factors.all(), offsets.all());
+    let [factors, offsets] = two_bit_factors(registers, block).groups();
     let steps = Steps::new(factors, offsets, [0, 3], 13);
     to.scale = steps.scale;
     for group in 0..16 {
@@ -97,13 +96,13 @@ fn three_bit_scales(block: &[u8; 110]) -> [i16; 16] {
 }
 
 #[inline(always)]
-fn three_bit_factors<R: Registers>(registers: R, block: &[u8; 110]) -> [Small; 2] {
+fn three_bit_factors<R: Registers>(registers: R, block: &[u8; 110]) -> WholeHalves {
     let (factor, scales) = (half_in(registers, part(block, 108)), three_bit_scales(block));
     let mut whole = [0; 16];
     for group in 0..16 {
         whole[group] = scales[group] as i8;
     }
-    [Small { whole, factor }, Small { whole, factor: -4.0 * factor }]
+    WholeHalves { factors: whole, offsets: whole, factor, offset: -4.0 * factor }
 }
 
 #[inline(always)]
@@ -131,22 +130,9 @@ fn three_bits<R: Registers>(registers: R, block: &[u8; 110], to: &mut Chunk) {
 /// Reads eight factors and eight offsets: two numbers of half precision, each times eight numbers of six bits, which are
 /// in twelve bytes.
 #[inline(always)]
-fn factors_and_offsets<R: Registers>(registers: R, block: &[u8]) -> [[f32; 8]; 2] {
-    let [first, second] = halves(registers, part::<4>(block, 0));
-    let word = |at: usize| u32::from_le_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
-    let (a, b, c) = (word(4), word(8), word(12));
-    let words = [
-        a & 0x3f3f_3f3f,
-        c & 0x0f0f_0f0f | (a >> 6 & 0x0303_0303) << 4,
-        b & 0x3f3f_3f3f,
-        c >> 4 & 0x0f0f_0f0f | (b >> 6 & 0x0303_0303) << 4,
-    ];
-    let [mut factors, mut offsets] = [[0.0; 8]; 2];
-    for at in 0..8 {
-        factors[at] = first * f32::from(words[at / 4].to_le_bytes()[at % 4]);
-        offsets[at] = -second * f32::from(words[2 + at / 4].to_le_bytes()[at % 4]);
-    }
-    [factors, offsets]
+fn factors_and_offsets<R: Registers>(registers: R, block: &[u8]) -> WholeGroups {
+    let (factor, offset) = (half_in(registers, part(block, 0)), -half_in(registers, part(block, 2)));
+    WholeGroups { whole: registers.six_bits(part(block, 0)), factor, offset }
 }
 
 #[inline(always)]
@@ -158,7 +144,7 @@ fn four_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 144], number: usi
 /// The factors and offsets, and the numbers, of which 32 are in the low and 32 in the high halves of 32 bytes.
 #[inline(always)]
 fn four_bits<R: Registers>(registers: R, block: &[u8; 144], to: &mut Chunk) {
-    let [factors, offsets] = factors_and_offsets(registers, block);
+    let Groups { factors, offsets } = factors_and_offsets(registers, block).groups();
     let steps = Steps::new(factors, offsets, [0, 15], 11);
     to.scale = steps.scale;
     for pair in 0..4 {
@@ -180,7 +166,7 @@ fn five_bit_bytes<R: ByteRegisters>(registers: R, block: &[u8; 176], number: usi
 /// As [`four_bits`], with 32 bytes of fifth bits before the others.
 #[inline(always)]
 fn five_bits<R: Registers>(registers: R, block: &[u8; 176], to: &mut Chunk) {
-    let [factors, offsets] = factors_and_offsets(registers, block);
+    let Groups { factors, offsets } = factors_and_offsets(registers, block).groups();
     let steps = &Steps::new(factors, offsets, [0, 31], 10);
     to.scale = steps.scale;
     let fifth: &[u8; 32] = part(block, 16);
@@ -203,13 +189,13 @@ fn five_bit_pair<const PAIR: usize>(block: &[u8; 176], fifth: &[u8; 32], steps: 
 }
 
 #[inline(always)]
-fn six_bit_factors<R: Registers>(registers: R, block: &[u8; 210]) -> [Small; 2] {
+fn six_bit_factors<R: Registers>(registers: R, block: &[u8; 210]) -> WholeHalves {
     let (factor, scales) = (half_in(registers, part(block, 208)), part::<16>(block, 192));
     let mut whole = [0; 16];
     for group in 0..16 {
         whole[group] = scales[group].cast_signed();
     }
-    [Small { whole, factor }, Small { whole, factor: -32.0 * factor }]
+    WholeHalves { factors: whole, offsets: whole, factor, offset: -32.0 * factor }
 }
 
 #[inline(always)]

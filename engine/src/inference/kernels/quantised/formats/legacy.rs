@@ -4,7 +4,7 @@
 //! are in the low halves of sixteen bytes and then in the high ones; the fifth bits are in four bytes before them. Those
 //! of the first kind mean numbers on both sides of zero.
 
-use super::{Decode, Packed, Paired, half, nibbles, part, steps::Steps};
+use super::{Decode, Groups, Packed, Paired, half, nibbles, part, steps::Steps};
 use crate::inference::kernels::quantised::{
     chunk::Chunk,
     registers::{ByteRegisters, Registers},
@@ -12,9 +12,6 @@ use crate::inference::kernels::quantised::{
 
 /// Blocks of 256 numbers.
 const BLOCKS: usize = 8;
-
-/// Factors of blocks that are read one by one.
-type Single = [f32; BLOCKS];
 
 macro_rules! format {
     ($name: ident, $bytes: literal, $head: literal, $middle: literal, $ends: expr, $shift: literal, $numbers: ident, $factors: ident, $packed: ident) => {
@@ -25,7 +22,7 @@ macro_rules! format {
 
             #[inline(always)]
             fn decode<R: Registers>(registers: R, blocks: &[u8], to: &mut Chunk) {
-                let [factors, offsets] = factors::<R, $bytes, $head>(registers, blocks, $middle);
+                let Groups { factors, offsets } = factors::<R, $bytes, $head>(registers, blocks, $middle);
                 let steps = Steps::new(factors, offsets, $ends, $shift);
                 to.scale = steps.scale;
                 let blocks = blocks.as_chunks::<$bytes>().0;
@@ -42,9 +39,8 @@ macro_rules! format {
             type Factors = $factors;
 
             #[inline(always)]
-            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> [$factors; 2] {
-                let [factors, offsets] = factors::<R, $bytes, $head>(registers, blocks, $middle);
-                [factors.into(), offsets.into()]
+            fn factors<R: Registers>(registers: R, blocks: &[u8]) -> $factors {
+                factors::<R, $bytes, $head>(registers, blocks, $middle).into()
             }
 
             #[inline(always)]
@@ -57,9 +53,9 @@ macro_rules! format {
 
 format!(Q4_0, 18, 2, 8.0, [0, 15], 11, four_bits, Paired, four_bit_bytes);
 format!(Q4_1, 20, 4, 8.0, [0, 15], 11, four_bits, Paired, four_bit_bytes);
-format!(Q5_0, 22, 2, 16.0, [0, 31], 10, five_bits, Single, five_bit_bytes);
-format!(Q5_1, 24, 4, 16.0, [0, 31], 10, five_bits, Single, five_bit_bytes);
-format!(Q8_0, 34, 2, 0.0, [-128, 127], 8, eight_bits, Single, eight_bit_bytes);
+format!(Q5_0, 22, 2, 16.0, [0, 31], 10, five_bits, Groups, five_bit_bytes);
+format!(Q5_1, 24, 4, 16.0, [0, 31], 10, five_bits, Groups, five_bit_bytes);
+format!(Q8_0, 34, 2, 0.0, [-128, 127], 8, eight_bits, Groups, eight_bit_bytes);
 
 #[inline(always)]
 fn four_bit_bytes<R: ByteRegisters, const SIZE: usize, const HEAD: usize>(
@@ -99,7 +95,7 @@ fn factors<R: Registers, const SIZE: usize, const HEAD: usize>(
     registers: R,
     blocks: &[u8],
     middle: f32,
-) -> [[f32; BLOCKS]; 2] {
+) -> Groups {
     let blocks = blocks.as_chunks::<SIZE>().0;
     let [mut factors, mut offsets] = [[0; BLOCKS]; 2];
     for number in 0..BLOCKS.min(blocks.len()) {
@@ -109,13 +105,13 @@ fn factors<R: Registers, const SIZE: usize, const HEAD: usize>(
     }
     let factors = registers.eight_halves(&factors);
     if HEAD > 2 {
-        return [factors, registers.eight_halves(&offsets)];
+        return Groups { factors, offsets: registers.eight_halves(&offsets) };
     }
     let mut offsets = [0.0; BLOCKS];
     for number in 0..BLOCKS {
         offsets[number] = -middle * factors[number];
     }
-    [factors, offsets]
+    Groups { factors, offsets }
 }
 
 #[inline(always)]

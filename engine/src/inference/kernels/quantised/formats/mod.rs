@@ -2,6 +2,7 @@
 //!
 //! Source of all layouts: `ggml-common.h` and `dequantize_row_*` in llama.cpp.
 
+mod factors;
 mod floats;
 mod iq4;
 mod k_quants;
@@ -15,9 +16,10 @@ use super::{
 };
 use crate::inference::kernels::math::from_half;
 
+pub(super) use factors::Factors;
+use factors::{Groups, Paired, WholeGroups, WholeHalves};
 pub(super) use floats::Plain;
-pub(super) use packed::{Factors, Packed, PackedJob};
-use packed::{Paired, Small};
+pub(super) use packed::{Packed, PackedJob};
 
 /// A format of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,18 +213,10 @@ impl Job for Decoded<'_> {
     }
 }
 
-/// Reads two half-precision numbers. Together with others, so that there is no branch, as there is for a few alone.
-#[inline(always)]
-fn halves<R: Registers>(registers: R, &[a, b, c, d]: &[u8; 4]) -> [f32; 2] {
-    let (first, second) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
-    let [first, second, ..] = registers.eight_halves(&[first, second, 0, 0, 0, 0, 0, 0]);
-    [first, second]
-}
-
-/// Reads one half-precision number, as [`halves`] does.
+/// Reads one half-precision number with these registers.
 #[inline(always)]
 fn half_in<R: Registers>(registers: R, &bytes: &[u8; 2]) -> f32 {
-    registers.eight_halves(&[u16::from_le_bytes(bytes); 8])[0]
+    registers.half(u16::from_le_bytes(bytes))
 }
 
 /// Reads one half-precision number.

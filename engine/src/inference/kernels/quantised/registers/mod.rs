@@ -36,6 +36,8 @@ pub(super) trait Registers: Copy + Send + Sync {
     fn halves(self, halves: &[[u8; 2]; LANES]) -> Self::Floats;
     /// As [`Registers::halves`].
     fn eight_halves(self, halves: &[u16; 8]) -> [f32; 8];
+    /// As [`Registers::halves`].
+    fn half(self, half: u16) -> f32;
     fn splat_float(self, float: f32) -> Self::Floats;
     fn multiply(self, left: Self::Floats, right: Self::Floats) -> Self::Floats;
     /// Returns `left * right + sum`.
@@ -44,6 +46,9 @@ pub(super) trait Registers: Copy + Send + Sync {
 
     /// Looks up sixteen numbers below sixteen.
     fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16];
+    /// Unpacks the eight whole factors and the eight whole offsets of six bits of a block that begins like this. They are in
+    /// the last twelve bytes. Source: `get_scale_min_k4` in llama.cpp.
+    fn six_bits(self, block: &[u8; 16]) -> [i8; 16];
 }
 
 /// Something to be compiled for one kind of registers.
@@ -156,6 +161,11 @@ impl Registers for Portable {
     }
 
     #[inline(always)]
+    fn half(self, half: u16) -> f32 {
+        from_half(half)
+    }
+
+    #[inline(always)]
     fn splat_float(self, float: f32) -> Self::Floats {
         [float; LANES]
     }
@@ -191,6 +201,19 @@ impl Registers for Portable {
         let mut found = [0; 16];
         for at in 0..16 {
             found[at] = table[usize::from(numbers[at] & 15)];
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn six_bits(self, block: &[u8; 16]) -> [i8; 16] {
+        let mut found = [0; 16];
+        for at in 0..4 {
+            let [factors, offsets, high] = [block[4 + at], block[8 + at], block[12 + at]];
+            found[at] = (factors & 63).cast_signed();
+            found[4 + at] = (high & 15 | factors >> 6 << 4).cast_signed();
+            found[8 + at] = (offsets & 63).cast_signed();
+            found[12 + at] = (high >> 4 | offsets >> 6 << 4).cast_signed();
         }
         found
     }

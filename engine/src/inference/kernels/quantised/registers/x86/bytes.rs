@@ -40,7 +40,7 @@ macro_rules! byte_registers {
         impl ByteRegisters for $registers {
             type Bytes = __m256i;
             type Eight = __m256;
-            /// Those at even places in the low half, the others in the high one, in 16 bits each.
+            type Sums = __m256i;
             type Whole = __m256i;
 
             #[inline(always)]
@@ -110,20 +110,6 @@ macro_rules! byte_registers {
             }
 
             #[inline(always)]
-            fn products_with(
-                self,
-                weights: __m256i,
-                numbers: &[i8; 32],
-                whole: __m256i,
-                number: usize,
-            ) -> __m256 {
-                let pairs = self.avx2._mm256_maddubs_epi16(weights, cast(*numbers));
-                let place = i16::from_le_bytes([2 * number as u8, 2 * number as u8 + 1]);
-                let factors = self.avx2._mm256_shuffle_epi8(whole, self.avx._mm256_set1_epi16(place));
-                self.avx._mm256_cvtepi32_ps(self.avx2._mm256_madd_epi16(pairs, factors))
-            }
-
-            #[inline(always)]
             fn paired_products(self, weights: [__m256i; 2], numbers: [&[i8; 32]; 2]) -> __m256 {
                 // Four products of 63 and 127 fit into 16 bits.
                 let pairs = self.avx2._mm256_add_epi16(
@@ -177,18 +163,6 @@ macro_rules! byte_registers {
             }
 
             #[inline(always)]
-            fn whole(self, numbers: &[i8; 16]) -> __m256i {
-                let ordered = self.ssse3._mm_shuffle_epi8(cast(*numbers), cast(EVEN_FIRST));
-                self.avx2._mm256_cvtepi8_epi16(ordered)
-            }
-
-            #[inline(always)]
-            fn whole_eight(self, numbers: &[i8; EIGHT]) -> __m256 {
-                let numbers = self.sse2._mm_set1_epi64x(i64::from_le_bytes(cast(*numbers)));
-                self.avx._mm256_cvtepi32_ps(self.avx2._mm256_cvtepi8_epi32(numbers))
-            }
-
-            #[inline(always)]
             fn two_of(self, numbers: __m256, at: usize) -> __m256 {
                 let (first, second) = (at as i32, at as i32 + 1);
                 let places = [first, first, first, first, second, second, second, second];
@@ -199,6 +173,61 @@ macro_rules! byte_registers {
             fn total(self, numbers: __m256) -> f32 {
                 let [a, b, c, d, e, f, g, h]: [f32; EIGHT] = cast(numbers);
                 ((a + e) + (c + g)) + ((b + f) + (d + h))
+            }
+
+            #[inline(always)]
+            fn no_sums(self) -> __m256i {
+                self.avx._mm256_setzero_si256()
+            }
+
+            #[inline(always)]
+            fn plus_sums(self, left: __m256i, right: __m256i) -> __m256i {
+                self.avx2._mm256_add_epi32(left, right)
+            }
+
+            #[inline(always)]
+            fn to_eight(self, sums: __m256i) -> __m256 {
+                self.avx._mm256_cvtepi32_ps(sums)
+            }
+
+            #[inline(always)]
+            fn whole(self, numbers: &[i8; 16]) -> __m256i {
+                let ordered = self.ssse3._mm_shuffle_epi8(cast(*numbers), cast(EVEN_FIRST));
+                self.avx2._mm256_cvtepi8_epi16(ordered)
+            }
+
+            #[inline(always)]
+            fn whole_in_order(self, numbers: &[i8; 16]) -> __m256i {
+                self.avx2._mm256_cvtepi8_epi16(cast(*numbers))
+            }
+
+            #[inline(always)]
+            fn first_half_twice(self, whole: __m256i) -> __m256i {
+                self.avx2._mm256_permute4x64_epi64::<0b01_00_01_00>(whole)
+            }
+
+            #[inline(always)]
+            fn times_whole(self, left: __m256i, right: &[i16; 16]) -> __m256i {
+                self.avx2._mm256_mullo_epi16(left, cast(*right))
+            }
+
+            #[inline(always)]
+            fn plus_products(
+                self,
+                sums: __m256i,
+                weights: __m256i,
+                numbers: &[i8; 32],
+                factors: __m256i,
+                at: usize,
+            ) -> __m256i {
+                let factors = self.avx2._mm256_shuffle_epi8(factors, cast(self.places[at]));
+                let pairs = self.avx2._mm256_maddubs_epi16(weights, cast(*numbers));
+                self.avx2._mm256_add_epi32(sums, self.avx2._mm256_madd_epi16(pairs, factors))
+            }
+
+            #[inline(always)]
+            fn whole_products(self, left: __m256i, right: &[i16; 16]) -> __m256i {
+                self.avx2._mm256_madd_epi16(left, cast(*right))
             }
         }
     };

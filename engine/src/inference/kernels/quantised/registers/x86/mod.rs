@@ -2,16 +2,25 @@
 
 mod bytes;
 
-use std::arch::x86_64::{__m128i, __m256, __m256i, __m512, __m512i};
+use std::{
+    arch::x86_64::{__m128i, __m256, __m256i, __m512, __m512i},
+    hint::black_box,
+    ops::Deref,
+    sync::LazyLock,
+};
 
-use pulp::{NullaryFnOnce, cast, x86::V3};
+use pulp::{
+    NullaryFnOnce, cast,
+    core_arch::x86::{Sse2, Ssse3},
+    x86::V3,
+};
 
 use super::{Registers, Work};
-use crate::inference::kernels::math::{LANES, Lanes};
+use crate::inference::kernels::math::{LANES, Lanes, from_half};
 
 pulp::simd_type!({
     /// AVX-512 with `VNNI`, in which the compiler makes one instruction of [`Registers::multiply_add`].
-    pub(in crate::inference::kernels::quantised) struct Avx512 {
+    pub(in crate::inference::kernels::quantised) struct Avx512Vnni {
         sse: f!("sse"),
         sse2: f!("sse2"),
         sse3: f!("sse3"),
@@ -34,7 +43,62 @@ pulp::simd_type!({
     }
 });
 
-pub(in crate::inference::kernels::quantised) type Avx2 = V3;
+pub(in crate::inference::kernels::quantised) type Avx2 = With<V3, Halves>;
+pub(in crate::inference::kernels::quantised) type Avx512 = With<Avx512Vnni, ()>;
+
+/// Instructions, and constants for them.
+#[derive(Clone, Copy)]
+pub(in crate::inference::kernels::quantised) struct With<I, H> {
+    instructions: I,
+    /// See [`PLACES`]. The compiler does not know what is in it: it would make two instructions of a shuffle that it knows.
+    places: &'static [[u8; 32]; 8],
+    halves: H,
+}
+
+/// By number below eight: the shuffle that takes this number of 16 bits of each half of a register for all of the half.
+const PLACES: [[u8; 32]; 8] = {
+    let mut places = [[0; 32]; 8];
+    let mut at = 0;
+    while at < 8 * 32 {
+        places[at / 32][at % 32] = (2 * (at / 32) + at % 2) as u8;
+        at += 1;
+    }
+    places
+};
+
+/// All numbers of half precision. The factors of a matrix are close together among them, so that they stay in the cache. pulp
+/// has no function for the instruction that CPUs with AVX2 have to convert them.
+type Halves = &'static [f32; 1 << 16];
+
+static HALVES: LazyLock<Box<[f32; 1 << 16]>> = LazyLock::new(|| {
+    let all: Vec<f32> = (0..=u16::MAX).map(from_half).collect();
+    all.try_into().expect("there are as many")
+});
+
+impl Avx2 {
+    /// Returns nothing if this CPU does not have them.
+    pub(in crate::inference::kernels::quantised) fn try_new() -> Option<Self> {
+        let instructions = V3::try_new()?;
+        Some(Self { instructions, places: black_box(&PLACES), halves: &HALVES })
+    }
+}
+
+impl Avx512 {
+    /// Returns nothing if this CPU does not have them.
+    pub(in crate::inference::kernels::quantised) fn try_new() -> Option<Self> {
+        let instructions = Avx512Vnni::try_new()?;
+        Some(Self { instructions, places: black_box(&PLACES), halves: () })
+    }
+}
+
+impl<I, H> Deref for With<I, H> {
+    type Target = I;
+
+    #[inline(always)]
+    fn deref(&self) -> &I {
+        &self.instructions
+    }
+}
 
 /// [`Work`] as pulp takes it.
 struct Vectorised<W>(W);
@@ -97,6 +161,11 @@ impl Registers for Avx512 {
     }
 
     #[inline(always)]
+    fn half(self, half: u16) -> f32 {
+        self.eight_halves(&[half, 0, 0, 0, 0, 0, 0, 0])[0]
+    }
+
+    #[inline(always)]
     fn splat_float(self, float: f32) -> __m512 {
         self.avx512f._mm512_set1_ps(float)
     }
@@ -119,6 +188,11 @@ impl Registers for Avx512 {
     #[inline(always)]
     fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16] {
         cast(self.ssse3._mm_shuffle_epi8(cast(*table), cast(numbers)))
+    }
+
+    #[inline(always)]
+    fn six_bits(self, block: &[u8; 16]) -> [i8; 16] {
+        six_bits(self.avx2, self.sse2, self.ssse3, cast(*block))
     }
 }
 
@@ -175,6 +249,11 @@ impl Registers for Avx2 {
     }
 
     #[inline(always)]
+    fn half(self, half: u16) -> f32 {
+        self.halves[usize::from(half)]
+    }
+
+    #[inline(always)]
     fn splat_float(self, float: f32) -> [__m256; 2] {
         [self.avx._mm256_set1_ps(float); 2]
     }
@@ -201,13 +280,31 @@ impl Registers for Avx2 {
     fn table(self, table: &[i8; 16], numbers: [u8; 16]) -> [i8; 16] {
         cast(self.ssse3._mm_shuffle_epi8(cast(*table), cast(numbers)))
     }
+
+    #[inline(always)]
+    fn six_bits(self, block: &[u8; 16]) -> [i8; 16] {
+        six_bits(self.avx2, self.sse2, self.ssse3, cast(*block))
+    }
 }
 
-/// Converts eight numbers of half precision as [`from_half`](crate::inference::kernels::math::from_half) does: pulp has no
-/// function for the instruction that CPUs with AVX2 have for it.
+/// See [`Registers::six_bits`].
+#[inline(always)]
+fn six_bits(avx2: pulp::core_arch::x86::Avx2, sse2: Sse2, ssse3: Ssse3, block: __m128i) -> [i8; 16] {
+    // Four words: two factors, the factors and offsets of eight groups, and the rest of four of each.
+    let low = sse2._mm_shuffle_epi32::<0b11_10_11_01>(block);
+    let low = sse2._mm_and_si128(avx2._mm_srlv_epi32(low, cast([0, 0, 0, 4])), cast(LOW));
+    let high = sse2._mm_srli_epi32::<2>(ssse3._mm_shuffle_epi8(block, cast(HIGH_BYTES)));
+    cast(sse2._mm_or_si128(low, sse2._mm_and_si128(high, sse2._mm_set1_epi32(0x3030_3030))))
+}
+
+const LOW: [u32; 4] = [0x3f3f_3f3f, 0x0f0f_0f0f, 0x3f3f_3f3f, 0x0f0f_0f0f];
+/// Zeros in the first and the third word, the high bits of factors and of offsets in the others.
+const HIGH_BYTES: [i8; 16] = [-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11];
+
+/// Converts eight numbers of half precision as [`from_half`] does, which costs less than to look them up one by one.
 #[inline(always)]
 fn widened(registers: Avx2, halves: __m128i) -> __m256 {
-    let Avx2 { avx, avx2, .. } = registers;
+    let V3 { avx, avx2, .. } = registers.instructions;
     let bits = avx2._mm256_cvtepu16_epi32(halves);
     let size = avx2._mm256_slli_epi32::<13>(avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x7fff)));
     let normal = cast(avx2._mm256_add_epi32(size, avx._mm256_set1_epi32(112 << 23)));
