@@ -5,7 +5,7 @@ use crate::inference::kernels::quantised::registers::{ByteRegisters, Registers};
 
 /// A format whose numbers are whole numbers of eight bits, times the factor of their group plus the offset of the group.
 ///
-/// A group is 32 neighbouring numbers, or half of them if [`Packed::Factors`] are [`Small`].
+/// A group is 32 neighbouring numbers, or half of them if [`Packed::Factors`] are `WholeHalves`.
 pub(in crate::inference::kernels::quantised) trait Packed:
     Decode
 {
