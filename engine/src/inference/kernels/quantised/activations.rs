@@ -18,7 +18,7 @@ const LARGEST: f32 = 127.0;
 
 /// Up to 256 numbers of a vector, rounded. Those behind the last one are zero.
 pub(super) trait Activations: Default + Clone + Sync {
-    /// Where some vectors have them.
+    /// Returns the place of some vectors where they are kept.
     fn of_input<'a>(input: &'a Input<'_>) -> &'a OnceLock<Vec<Vec<Self>>>;
 
     /// Rounds at most 256 numbers. Must be marked `#[inline(always)]`.

@@ -14,7 +14,7 @@ pub(in crate::inference::kernels::quantised) trait Factors:
     /// of bytes of the file is enough for both, and one register of sums.
     const PAIRED: bool = false;
 
-    /// How vectors are rounded for them.
+    /// The form in which vectors are rounded for them.
     type Activations: Activations;
 
     /// Adds the products of `count` times 32 numbers, of which `bytes` returns the weights. The third sum is for the offsets.
