@@ -95,6 +95,7 @@ fn product<R: ByteRegisters, const N: usize>(
     let ((row, rest), (vector, vector_rest)) = (row.as_chunks::<SUMS>(), vector.as_chunks::<SUMS>());
     let mut sums = [registers.splat_float(0.0); SUMS];
     for (weights, vector) in row.iter().zip(vector) {
+        registers.fetch_ahead(weights.as_flattened().as_flattened());
         for at in 0..SUMS {
             let vector = registers.load_floats(&vector[at]);
             sums[at] = registers.multiply_add_floats(numbers(&weights[at]), vector, sums[at]);

@@ -304,13 +304,13 @@ const HIGH_BYTES: [i8; 16] = [-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 
 /// Converts eight numbers of half precision as [`from_half`] does, which costs less than to look them up one by one.
 #[inline(always)]
 fn widened(registers: Avx2, halves: __m128i) -> __m256 {
-    let V3 { avx, avx2, .. } = registers.instructions;
-    let bits = avx2._mm256_cvtepu16_epi32(halves);
-    let size = avx2._mm256_slli_epi32::<13>(avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x7fff)));
+    let V3 { avx, avx2, fma, .. } = registers.instructions;
+    // The bit of the sign fills all bits above the number, so that one of its copies is where it belongs.
+    let bits = avx2._mm256_slli_epi32::<13>(avx2._mm256_cvtepi16_epi32(halves));
+    let size = avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x7fff << 13));
     let normal = cast(avx2._mm256_add_epi32(size, avx._mm256_set1_epi32(112 << 23)));
     let smallest = avx._mm256_set1_ps(f32::from_bits((127 - 14) << 23));
-    let subnormal = avx._mm256_add_ps(normal, avx._mm256_sub_ps(normal, smallest));
+    let subnormal = fma._mm256_fmsub_ps(normal, avx._mm256_set1_ps(2.0), smallest);
     let size = avx._mm256_min_ps(subnormal, normal);
-    let sign = avx2._mm256_slli_epi32::<16>(avx2._mm256_and_si256(bits, avx._mm256_set1_epi32(0x8000)));
-    avx._mm256_or_ps(size, cast(sign))
+    avx._mm256_or_ps(size, avx._mm256_and_ps(cast(bits), avx._mm256_set1_ps(-0.0)))
 }
