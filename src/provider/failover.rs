@@ -106,6 +106,10 @@ impl Provider for FailoverGroup {
         self.first.not_held(schema)
     }
 
+    fn notice(&self) -> Option<String> {
+        self.first.notice()
+    }
+
     fn window_warning(&self) -> Option<String> {
         self.first.window_warning()
     }

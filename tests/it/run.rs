@@ -28,6 +28,19 @@ fn a_pipe_gets_the_answer_and_nothing_else() {
 }
 
 #[test]
+fn a_server_with_another_model_than_the_named_one_is_reported() {
+    let model = FakeLlama::start((0..3).map(|_| Reply::text("a")));
+    let home = TestHome::new(&model.url());
+    let output = home.run(&["run", "--new", "-m", "qwen3:8b", "hi"]);
+    let text = "`qwen3:8b` was asked for, but the server has one model, `fake.gguf`, and answers with it";
+    assert!(output.code == 0 && output.stderr.contains(text), "{output:?}");
+    for options in [&["-m", "Fake"][..], &[]] {
+        let output = home.run(&[&["run", "--new"], options, &["hi"]].concat());
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("a\n", ""));
+    }
+}
+
+#[test]
 fn the_prompt_may_be_words_or_stdin_alone() {
     let model = FakeLlama::start([Reply::text("a\n"), Reply::text("b"), Reply::text("c")]);
     let home = TestHome::new(&model.url());

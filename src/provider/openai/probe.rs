@@ -36,6 +36,9 @@ pub struct Capabilities {
     pub slots: usize,
     /// The model file that it was started with, if known.
     pub model_path: Option<String>,
+    /// The names of the only model of a llama-server, which answers with it whatever name a request carries. Empty for other
+    /// servers.
+    pub only_model: Vec<String>,
     /// The chat template knows tools. Other templates drop definitions, calls and results without an error.
     pub supports_tools: bool,
     /// The chat template knows role `system`. Other templates refuse it.
@@ -62,6 +65,7 @@ struct Props {
     default_generation_settings: Option<Settings>,
     total_slots: Option<usize>,
     model_path: Option<String>,
+    model_alias: Option<String>,
     chat_template: Option<String>,
     chat_template_caps: Option<Value>,
     role: Option<String>,
@@ -97,7 +101,8 @@ pub fn probe(
             return probe_routed_model(client, model, cancel, timeout);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
-            return Ok(Probe::Ready(llama_capabilities(props)));
+            let only_model = names(&props);
+            return Ok(Probe::Ready(Capabilities { only_model, ..llama_capabilities(props) }));
         }
         _ => {}
     }
@@ -166,6 +171,13 @@ pub fn load_failure(
     })
 }
 
+/// Returns the names of the model of a server: that of its file, and the one that its user has given it.
+fn names(props: &Props) -> Vec<String> {
+    let file = props.model_path.as_deref().map(|path| path.rsplit('/').next().unwrap_or(path));
+    let names = file.into_iter().chain(props.model_alias.as_deref());
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 fn llama_capabilities(props: Props) -> Capabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
@@ -179,6 +191,7 @@ fn llama_capabilities(props: Props) -> Capabilities {
         window: settings.n_ctx.filter(|&tokens| tokens > 0),
         slots: props.total_slots.unwrap_or(ROUTER_SLOTS).clamp(1, UNKNOWN_SLOTS),
         model_path: props.model_path,
+        only_model: Vec::new(),
         supports_tools: can("supports_tools") && can("supports_tool_calls"),
         supports_system_role: can("supports_system_role"),
         needs_short_ids: template.contains("length 9") || template.contains("length != 9"),
@@ -258,6 +271,7 @@ fn other_capabilities(
         is_unloaded,
         slots: UNKNOWN_SLOTS,
         model_path: None,
+        only_model: Vec::new(),
         supports_tools: true,
         supports_system_role: true,
         needs_short_ids: false,

@@ -118,6 +118,17 @@ impl OpenAiProvider {
     }
 }
 
+/// Returns true if two names can mean the same model: the letters and digits of one are in the other, as those of
+/// `qwen2.5-coder:1.5b` are in `Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf`.
+fn is_same(name: &str, other: &str) -> bool {
+    let plain = |name: &str| -> String {
+        let name = name.strip_suffix(".gguf").unwrap_or(name).to_lowercase();
+        name.chars().filter(|letter| letter.is_alphanumeric()).collect()
+    };
+    let [name, other] = [plain(name), plain(other)];
+    name.contains(&other) || other.contains(&name)
+}
+
 /// Returns the number of bytes of everything in a request that the model reads.
 fn prompt_bytes(request: &ChatRequest) -> usize {
     let tool = |tool: &ToolDef| tool.name.len() + tool.description.len() + tool.parameters.to_string().len();
@@ -194,6 +205,19 @@ impl Provider for OpenAiProvider {
 
     fn window(&self) -> Option<u32> {
         self.served.capabilities.window
+    }
+
+    fn notice(&self) -> Option<String> {
+        let asked = Some(&*self.served.model).filter(|name| *name != wire_model_name(""))?;
+        let names = &self.served.capabilities.only_model;
+        let other = names
+            .first()
+            .filter(|_| self.file.is_none() && !names.iter().any(|name| is_same(name, asked)))?;
+        Some(format!(
+            "`{}` was asked for, but the server has one model, `{}`, and answers with it",
+            single_line(asked),
+            single_line(other)
+        ))
     }
 
     fn window_warning(&self) -> Option<String> {

@@ -250,6 +250,10 @@ fn probes_of_recorded_servers() {
                     model_path: Some(
                         "/home/me/gguf/tiny.gguf",
                     ),
+                    only_model: [
+                        "tiny.gguf",
+                        "tiny",
+                    ],
                     supports_tools: true,
                     supports_system_role: true,
                     needs_short_ids: false,
@@ -264,6 +268,7 @@ fn probes_of_recorded_servers() {
                     is_unloaded: false,
                     slots: 256,
                     model_path: None,
+                    only_model: [],
                     supports_tools: true,
                     supports_system_role: true,
                     needs_short_ids: false,
@@ -282,6 +287,7 @@ fn probes_of_recorded_servers() {
                     model_path: Some(
                         "/home/me/gguf/models/alpha.gguf",
                     ),
+                    only_model: [],
                     supports_tools: true,
                     supports_system_role: true,
                     needs_short_ids: false,
