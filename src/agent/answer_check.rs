@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     provider::{FinishReason, Turn},
-    tools::builtin::{file_exists, remaining_places},
+    tools::builtin::{file_exists, is_executable, remaining_places},
 };
 
 use super::{
@@ -44,14 +44,18 @@ pub(super) async fn check_answer(run: &mut RunState, turn: &Turn) -> Result<Answ
     Ok(check_remaining_text(run).await?.unwrap_or(check))
 }
 
-/// Looks for files that were to be changed, created or removed, and were not.
+/// Looks for files that were to be changed, created, removed or made executable, and were not.
 async fn check_requested_files(run: &mut RunState) -> Result<Option<AnswerCheck>, Stop> {
     for file in run.rails.requested_files() {
-        let (work_dir, path) = (Arc::clone(&run.tools.work_dir), file.path.clone());
-        let exists = blocking(move || file_exists(&work_dir, &path)).join().await?;
-        if exists != (file.aim == FileAim::Created) {
+        let (work_dir, path, aim) = (Arc::clone(&run.tools.work_dir), file.path.clone(), file.aim);
+        let is_open = move || match aim {
+            FileAim::Changed | FileAim::Gone => file_exists(&work_dir, &path),
+            FileAim::Created => !file_exists(&work_dir, &path),
+            FileAim::Executable => !is_executable(&work_dir, &path),
+        };
+        if blocking(is_open).join().await? {
             let check = run.rails.check_requested(&file)?;
-            if file.aim != FileAim::Gone {
+            if !file.aim.needs_command() {
                 rewrite::plan_requested(run, &file.path).await?;
             }
             return Ok(Some(check));

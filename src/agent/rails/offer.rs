@@ -2,7 +2,7 @@
 
 use super::{
     change_request::{
-        asks_about_data, asks_only_for_an_answer, has_word, is_file_name, removed_files, request_text,
+        asks_about_data, asks_only_for_an_answer, has_word, is_file_name, needs_command, request_text,
     },
     file_changes::CHANGING_TOOLS,
 };
@@ -44,9 +44,8 @@ impl Offer {
     pub(super) fn new(is_on: bool, prompt: &str, system: &str) -> Self {
         let request = &*request_text(prompt);
         let names_network = has_word(request, &NETWORK);
-        // No other tool removes a file.
         let runs_commands =
-            has_word(request, &RUNNING) || has_word(system, &RUNNING) || !removed_files(prompt).is_empty();
+            has_word(request, &RUNNING) || has_word(system, &RUNNING) || needs_command(prompt);
         let has_address = names_network || has_url(system) || request.split_whitespace().any(is_host);
         Self {
             is_on,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
-    change_request::{FileAim, RequestedFile, removed_files, requested_files},
+    change_request::{FileAim, RequestedFile, executable_files, removed_files, requested_files},
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
 
@@ -23,10 +23,12 @@ pub(in crate::agent) struct UnchangedFiles {
 
 impl UnchangedFiles {
     /// `request` is what the user wrote. `change_expected` says that it clearly asks for a change of files, and that the run
-    /// has the tools for it. Files that are to be gone count in any case: a model that can run no command has to fail.
+    /// has the tools for it. Files that are to be gone or executable count in any case: a model that can run no command has to
+    /// fail.
     pub(super) fn new(request: &str, change_expected: bool) -> Self {
         let mut requested = if change_expected { requested_files(request) } else { Vec::new() };
         requested.extend(removed_files(request));
+        requested.extend(executable_files(request));
         Self { requested, ..Self::default() }
     }
 
@@ -40,13 +42,14 @@ impl UnchangedFiles {
         self.was_denied = true;
     }
 
-    /// Returns the files of the request that are none of those that the run has changed, and those that are to be gone. A changed
+    /// Returns the files of the request that are none of those that the run has changed, and those that are to be gone or
+    /// executable. A changed
     /// file of the same name in another directory counts, because the request may have the wrong directory.
     pub(super) fn wanted(&self, changed: &[String]) -> Vec<RequestedFile> {
         let is_changed = |file: &RequestedFile| changed.iter().any(|path| name(path) == name(&file.path));
         let is_open = |file: &&RequestedFile| match file.aim {
             FileAim::Changed | FileAim::Created => !self.was_decided && !is_changed(file),
-            FileAim::Gone => !self.was_denied,
+            FileAim::Gone | FileAim::Executable => !self.was_denied,
         };
         self.requested.iter().filter(is_open).cloned().collect()
     }
@@ -62,8 +65,9 @@ impl UnchangedFiles {
             FileAim::Created => format!("{path} was to be created and does not exist"),
             FileAim::Changed => format!("{path} was to be changed and is as it was"),
             FileAim::Gone => format!("{path} was to be removed and is still there"),
+            FileAim::Executable => format!("{path} was to be executable and is not"),
         };
-        let way = if *aim == FileAim::Gone { " with run_command" } else { "" };
+        let way = if aim.needs_command() { " with run_command" } else { "" };
         let times = self.asked_again.entry(path.clone()).or_default();
         if *times == MAX_ASKED_AGAIN {
             return Err(RunError::new(FailureKind::Model, fact).hint(

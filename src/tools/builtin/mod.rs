@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use crate::{config::ToolsConfig, core::OwnListeners, tools::Tool};
 use failure::{Failure, outcome};
-pub use help::{file_exists, named_instead, readable_text};
+pub use help::{file_exists, is_executable, named_instead, readable_text};
 pub use opening::{OpenedFile, Opening, opening};
 pub use run_command::{RUN_COMMAND, run_command};
 pub use search_files::{ReplacedText, remaining_places};

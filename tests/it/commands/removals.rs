@@ -1,6 +1,6 @@
-//! Files that are to be deleted, moved or renamed, for which the model runs a command.
+//! Files that are to be deleted, moved, renamed or made executable, for which the model runs a command.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use super::{command, home};
 use crate::fake_llama::{FakeLlama, Reply};
@@ -45,4 +45,22 @@ fn a_denied_command_ends_the_questions() {
     fs::write(home.work_dir().join("a.txt"), "a\n").unwrap();
     home.write("policy.toml", "deny = [\"run_command(rm)\"]\n");
     assert_eq!(home.run(&["run", "delete a.txt"]).success(), "I may not.\n");
+}
+
+#[test]
+fn a_file_that_is_not_executable_is_asked_for_until_it_is() {
+    let script = vec![Reply::text("Done."), command("chmod +x a.sh"), Reply::text("It is executable now.")];
+    let model = FakeLlama::start(script);
+    let home = home(&model, "");
+    let file = home.work_dir().join("a.sh");
+    fs::write(&file, "echo a\n").unwrap();
+    let answer = home.run(&["run", "--auto-approve", "Make a.sh executable"]).success();
+    assert_eq!(answer, "It is executable now.\n");
+    assert_ne!(fs::metadata(&file).unwrap().permissions().mode() & 0o111, 0);
+    let chats = model.chats();
+    let last = chats[1]["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
+    assert_eq!(
+        last,
+        "The request is not done: a.sh was to be executable and is not. Do this now with run_command: Make a.sh executable"
+    );
 }

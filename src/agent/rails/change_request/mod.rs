@@ -5,6 +5,7 @@
 //! something, code that came with the prompt, and languages that the rule does not know.
 
 mod data_questions;
+mod executable_files;
 mod questions;
 mod removed_files;
 mod replacements;
@@ -19,6 +20,7 @@ use std::borrow::Cow;
 use crate::agent::request::Prompt;
 
 pub(super) use data_questions::asks_about_data;
+pub(super) use executable_files::executable_files;
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use removed_files::removed_files;
 pub(super) use replacements::{Place, Replacement, replacements};
@@ -26,6 +28,8 @@ pub(super) use requested_files::requested_files;
 pub(in crate::agent) use requested_files::{FileAim, RequestedFile};
 pub(super) use words::{has_word, is_file_name};
 
+use executable_files::makes_executable;
+use requested_files::{has_condition, without_quotations};
 use words::{
     CHANGE, CODE_TARGETS, COPY, CREATE, EXPLAIN, FILL, KINDS_OF_CODE, KINDS_OF_FILE, PUT, QUESTION, Word,
     is_boundary,
@@ -39,19 +43,24 @@ const MAX_INSTRUCTION: usize = 2000;
 pub(in crate::agent) struct AskedChange {
     /// The content of files, or new files.
     pub(in crate::agent) content: bool,
-    /// Files are to be deleted, moved or renamed.
-    pub(in crate::agent) removal: bool,
+    /// Files are to be deleted, moved, renamed or made executable.
+    pub(in crate::agent) by_command: bool,
 }
 
 impl AskedChange {
     pub(in crate::agent) fn of(prompt: &Prompt) -> Self {
         let prompt = prompt.user_text();
-        Self { content: asks_for_a_change(prompt), removal: !removed_files(prompt).is_empty() }
+        Self { content: asks_for_a_change(prompt), by_command: needs_command(prompt) }
     }
 
     pub(in crate::agent) fn any(self) -> bool {
-        self.content || self.removal
+        self.content || self.by_command
     }
+}
+
+/// Returns true if the prompt asks for something about files that only a command does.
+pub(super) fn needs_command(prompt: &str) -> bool {
+    !removed_files(prompt).is_empty() || !executable_files(prompt).is_empty()
 }
 
 /// Returns true if the prompt clearly asks for a change of the content of files.
@@ -89,6 +98,27 @@ pub(super) fn requests_for_change(prompt: &str) -> Vec<&str> {
     let mut sentences = sentences(instruction);
     sentences.retain(|sentence| is_request(sentence, instruction, comes_with_text));
     sentences
+}
+
+/// Returns the sentences of the prompt that can be orders, whatever about: no questions. None if one of them is a condition or
+/// an alternative, or if nothing may be changed.
+fn orders(prompt: &str) -> Vec<&str> {
+    let instruction = last_paragraph(prompt);
+    if instruction.len() > MAX_INSTRUCTION || forbids_changes(&instruction.to_lowercase()) {
+        return Vec::new();
+    }
+    let mut orders = Vec::new();
+    for sentence in sentences(instruction) {
+        let words = Word::all(&without_quotations(sentence));
+        let Some(first) = words.first() else { continue };
+        if has_condition(&words) {
+            return Vec::new();
+        }
+        if !sentence.ends_with('?') && ![QUESTION, EXPLAIN].iter().any(|list| list.contains(&&*first.lower)) {
+            orders.push(sentence);
+        }
+    }
+    orders
 }
 
 /// Returns the instruction of a prompt. Data from stdin comes first and the instruction last, with an empty line between
@@ -146,7 +176,7 @@ fn is_request(sentence: &str, instruction: &str, comes_with_text: bool) -> bool 
                 names_file || (!comes_with_text && (is_searched || names_code(rest)))
             }
             verb if FILL.contains(&verb) => names_file || (!comes_with_text && names_code(rest)),
-            verb if CREATE.contains(&verb) => creates_file(rest),
+            verb if CREATE.contains(&verb) => creates_file(rest) && !makes_executable(rest),
             "add" | "append" | "insert" => names_file && adds_to_file(rest),
             "write" => has_destination(rest, &["to", "into", "as", "named", "called", "file"]),
             verb if PUT.contains(&verb) => has_destination(rest, &["to", "into", "in", "as"]),

@@ -4,9 +4,8 @@
 //! "remove a.txt from the list" the file stays.
 
 use super::{
-    EXPLAIN, MAX_INSTRUCTION, QUESTION, forbids_changes, last_paragraph,
-    requested_files::{FileAim, RequestedFile, has_condition, without_quotations},
-    sentences,
+    orders,
+    requested_files::{FileAim, RequestedFile, without_quotations},
     words::{Word, is_boundary, is_file_name},
 };
 
@@ -22,21 +21,10 @@ const AFTER_NAME: &[&str] = &["please", "now", "completely", "then", "file", "fi
 
 /// Returns the files that the prompt asks to delete, to move or to rename, in its order.
 pub(in crate::agent::rails) fn removed_files(prompt: &str) -> Vec<RequestedFile> {
-    let instruction = last_paragraph(prompt);
-    if instruction.len() > MAX_INSTRUCTION || forbids_changes(&instruction.to_lowercase()) {
-        return Vec::new();
-    }
     let mut files = Vec::new();
-    for sentence in sentences(instruction) {
+    for sentence in orders(prompt) {
         let plain = without_quotations(sentence);
         let words = Word::all(&plain);
-        let Some(first) = words.first() else { continue };
-        if has_condition(&words) {
-            return Vec::new();
-        }
-        if sentence.ends_with('?') || [QUESTION, EXPLAIN].iter().any(|list| list.contains(&&*first.lower)) {
-            continue;
-        }
         let verbs = (0..words.len()).filter(|&at| is_boundary(&words, at));
         files.extend(verbs.flat_map(|at| files_of(&words[at..], sentence)));
     }

@@ -15,6 +15,15 @@ pub(in crate::agent) enum FileAim {
     Created,
     /// Deleted, or under another name.
     Gone,
+    /// There, with a bit of its mode that allows to execute it.
+    Executable,
+}
+
+impl FileAim {
+    /// Returns true for a state that only a command brings about.
+    pub(in crate::agent) fn needs_command(self) -> bool {
+        matches!(self, Self::Gone | Self::Executable)
+    }
 }
 
 /// A file that the prompt names.

@@ -85,6 +85,7 @@ const OTHERS: &[&str] = &[
     "and the third chapter?",
     "compare the three drafts in notes/",
     "make the greeting polite",
+    "make run.sh executable",
     "tidy up the imports",
     "what is in a.txt?",
     "count up",
