@@ -97,10 +97,10 @@ pub(super) fn run(
     if let Some(status) = signals.exit_status() {
         return Err(CliError::new(status, "the check was interrupted"));
     }
-    let (model, endpoint) = match checked.used_builtin_model {
-        true => (builtin_model::NAME, BUILTIN_ENGINE),
-        false if endpoint.is_empty() => (&*subject.model, BUILTIN_ENGINE),
-        false => (&*subject.model, &*endpoint),
+    let (model, endpoint) = match &checked.identity {
+        None => (builtin_model::NAME, BUILTIN_ENGINE),
+        Some(_) if endpoint.is_empty() => (&*subject.model, BUILTIN_ENGINE),
+        Some(_) => (&*subject.model, &*endpoint),
     };
     let CheckResult { measured, trial, window, took, .. } = &checked;
     let stored = store::store(home, &checked, &signals.cancel);
@@ -170,12 +170,10 @@ struct CheckResult {
     measured: Measurements,
     /// `None` if no tasks were tried.
     trial: Option<Trial>,
-    /// `None` for the built-in model.
+    /// `None` for the starter model, also where it answered in place of the model that was asked for.
     identity: Option<ModelIdentity>,
     window: Option<u32>,
     took: Duration,
-    /// The built-in model answered in place of the model that was asked for.
-    used_builtin_model: bool,
 }
 
 fn check(
@@ -192,13 +190,14 @@ fn check(
             print_status("the model is being loaded");
         }
     })?;
-    let notice = provider.notice();
-    notice.iter().for_each(|notice| print_status(&format!("note: {notice}")));
+    if let Some(notice) = provider.notice() {
+        print_status(&format!("note: {notice}"));
+    }
     let start = Instant::now();
     let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let mut say = |step: &str| print_status(&format!("measuring: {step}"));
     let measured = within(TIME_LIMIT, cancel, |cancel| measure(&*provider, nonce, cancel, &mut say))?;
-    let identity = provider.identity().filter(|_| notice.is_none());
+    let identity = provider.identity();
     let trial = match &identity {
         Some(identity) if !quick && !cancel.is_cancelled() => {
             let parameters = store::parameters(identity);
@@ -208,14 +207,7 @@ fn check(
         }
         _ => None,
     };
-    Ok(CheckResult {
-        measured,
-        trial,
-        identity,
-        window: provider.window(),
-        took: start.elapsed(),
-        used_builtin_model: notice.is_some(),
-    })
+    Ok(CheckResult { measured, trial, identity, window: provider.window(), took: start.elapsed() })
 }
 
 /// Calls `work` with a stop signal that is given after `limit`, or when `cancel` is.
