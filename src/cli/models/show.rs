@@ -268,10 +268,7 @@ fn notes(model: &Model, facts: &ModelInfo, context_size: u64) -> Vec<String> {
     }
     notes.extend(unfit_for_agents(facts).map(str::to_owned));
     if builtin_model::engine_can_run(facts) {
-        notes.push(
-            "the memory is that of llama-server; the built-in engine may take up to four times the size of the file"
-                .to_owned(),
-        );
+        notes.push("the memory is that of the built-in engine; llama-server may take more".to_owned());
     }
     notes
 }
