@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
-    change_request::{FileAim, RequestedFile, executable_files, removed_files, requested_files},
+    change_request::{FileAim, RequestedFile, files_for_command, requested_files},
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
 
@@ -27,8 +27,7 @@ impl UnchangedFiles {
     /// fail.
     pub(super) fn new(request: &str, change_expected: bool) -> Self {
         let mut requested = if change_expected { requested_files(request) } else { Vec::new() };
-        requested.extend(removed_files(request));
-        requested.extend(executable_files(request));
+        requested.extend(files_for_command(request));
         Self { requested, ..Self::default() }
     }
 
@@ -43,8 +42,8 @@ impl UnchangedFiles {
     }
 
     /// Returns the files of the request that are none of those that the run has changed, and those that are to be gone or
-    /// executable. A changed
-    /// file of the same name in another directory counts, because the request may have the wrong directory.
+    /// executable. A changed file of the same name in another directory counts, because the request may have the wrong
+    /// directory.
     pub(super) fn wanted(&self, changed: &[String]) -> Vec<RequestedFile> {
         let is_changed = |file: &RequestedFile| changed.iter().any(|path| name(path) == name(&file.path));
         let is_open = |file: &&RequestedFile| match file.aim {

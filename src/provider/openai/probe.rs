@@ -47,6 +47,13 @@ pub struct Capabilities {
     pub needs_short_ids: bool,
 }
 
+impl Capabilities {
+    /// Returns the name of the model file without its directory, if it is known.
+    pub(super) fn file_name(&self) -> Option<&str> {
+        self.model_path.as_deref()?.rsplit('/').next().filter(|name| !name.is_empty())
+    }
+}
+
 /// The result of [`probe`].
 #[derive(Debug)]
 pub enum Probe {
@@ -101,8 +108,10 @@ pub fn probe(
             return probe_routed_model(client, model, cancel, timeout);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
-            let only_model = names(&props);
-            return Ok(Probe::Ready(Capabilities { only_model, ..llama_capabilities(props) }));
+            let alias = props.model_alias.clone().filter(|alias| !alias.is_empty());
+            let found = llama_capabilities(props);
+            let only_model = found.file_name().map(str::to_owned).into_iter().chain(alias).collect();
+            return Ok(Probe::Ready(Capabilities { only_model, ..found }));
         }
         _ => {}
     }
@@ -169,13 +178,6 @@ pub fn load_failure(
         message: error_response::single_line(&message),
         retry_after: None,
     })
-}
-
-/// Returns the names of the model of a server: that of its file, and the one that its user has given it.
-fn names(props: &Props) -> Vec<String> {
-    let file = props.model_path.as_deref().map(|path| path.rsplit('/').next().unwrap_or(path));
-    let names = file.into_iter().chain(props.model_alias.as_deref());
-    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 fn llama_capabilities(props: Props) -> Capabilities {

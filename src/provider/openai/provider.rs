@@ -79,9 +79,8 @@ impl OpenAiProvider {
     /// Returns the name of the model as people know it, or an empty text if the server does not tell it.
     pub(in crate::provider) fn model_name(&self) -> String {
         let ServedModel { model, capabilities, .. } = &self.served;
-        let file = capabilities.model_path.as_deref().map(|path| path.rsplit('/').next().unwrap_or(path));
         match model.as_str() {
-            "default" => file.map(single_line).unwrap_or_default(),
+            "default" => capabilities.file_name().map(single_line).unwrap_or_default(),
             name => single_line(name),
         }
     }
@@ -269,8 +268,7 @@ impl Provider for OpenAiProvider {
             return Some(ModelIdentity::File(file.clone()));
         }
         // A llama-server answers with its own model, whatever name is asked for.
-        let path = self.served.capabilities.model_path.as_deref().filter(|path| !path.is_empty());
-        let model = path.map_or(&*self.served.model, |path| path.rsplit('/').next().unwrap_or(path));
+        let model = self.served.capabilities.file_name().unwrap_or(&self.served.model);
         let endpoint = self.served.server.client().base().to_owned();
         Some(ModelIdentity::Served { endpoint, model: model.to_owned() })
     }

@@ -1,6 +1,6 @@
 //! Helps a model whose calls fail: names files that it may have meant, and shows the text that it must copy.
 
-use std::{os::unix::fs::PermissionsExt as _, time::Duration};
+use std::{fs::Metadata, os::unix::fs::PermissionsExt as _, time::Duration};
 
 use crate::{
     core::{Cancel, ToolFailureKind},
@@ -59,15 +59,18 @@ pub fn readable_text(work_dir: &WorkDir, path: &str, max_bytes: u64) -> Option<S
 
 /// Returns true if there is a regular file of this path beneath the working directory.
 pub fn file_exists(work_dir: &WorkDir, path: &str) -> bool {
-    work_dir.run_sandboxed(|workspace| workspace.path(path).is_ok_and(|path| workspace.open(&path).is_ok()))
+    metadata(work_dir, path).is_some()
 }
 
 /// Returns true if there is such a file that somebody may execute.
 pub fn is_executable(work_dir: &WorkDir, path: &str) -> bool {
+    metadata(work_dir, path).is_some_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}
+
+fn metadata(work_dir: &WorkDir, path: &str) -> Option<Metadata> {
     work_dir.run_sandboxed(|workspace| {
-        let file = workspace.path(path).ok().and_then(|path| workspace.open(&path).ok());
-        let metadata = file.and_then(|file| file.metadata().ok());
-        metadata.is_some_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+        let path = workspace.path(path).ok()?;
+        workspace.open(&path).ok()?.metadata().ok()
     })
 }
 

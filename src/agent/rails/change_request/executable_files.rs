@@ -12,14 +12,14 @@ use super::{
 /// Words that may stand between "make" and the name of a file.
 const BEFORE_NAME: &[&str] = &["the", "file", "files", "script", "scripts", "both", "and"];
 
-/// Words that stand for the file that was named last.
-const PRONOUNS: &[&str] = &["it", "this", "them", "both"];
+/// Words that stand for the file that was named last, if it is only one.
+const PRONOUNS: &[&str] = &["it", "this"];
 
 /// Returns the files that the prompt asks to make executable, in its order.
-pub(in crate::agent::rails) fn executable_files(prompt: &str) -> Vec<RequestedFile> {
+pub(super) fn executable_files(prompt: &str) -> Vec<RequestedFile> {
     let mut files = Vec::new();
-    // The names of the last clause that names a file.
-    let mut named: Vec<String> = Vec::new();
+    // The only file of the last clause that names any.
+    let mut only: Option<RequestedFile> = None;
     for sentence in orders(prompt) {
         let plain = without_quotations(sentence);
         let words = Word::all(&plain);
@@ -27,49 +27,56 @@ pub(in crate::agent::rails) fn executable_files(prompt: &str) -> Vec<RequestedFi
         let starts: Vec<usize> = (0..words.len()).filter(starts_clause).collect();
         for (number, &start) in starts.iter().enumerate() {
             let clause = &words[start..starts.get(number + 1).copied().unwrap_or(words.len())];
-            let names: Vec<String> =
-                clause.iter().filter(|word| is_file_name(&word.text)).map(|word| word.text.clone()).collect();
-            if !names.is_empty() {
-                named = names;
+            let file = |word: &Word| RequestedFile::new(word, FileAim::Executable, &sentence[clause[0].at..]);
+            files.extend(files_of(clause).into_iter().map(file));
+            if clause[0].lower == "make" && refers_to_one(&clause[1..]) {
+                files.extend(only.clone());
             }
-            if is_about_executables(clause) {
-                files.extend(named.iter().map(|name| file(name, sentence[clause[0].at..].trim_end())));
+            let names: Vec<&Word> = clause.iter().filter(|word| is_file_name(&word.text)).collect();
+            if let Some(first) = names.first() {
+                only = (names.len() == 1).then(|| file(first));
             }
         }
     }
     files
 }
 
-fn file(name: &str, clause: &str) -> RequestedFile {
-    RequestedFile {
-        path: name.trim_start_matches("./").to_owned(),
-        aim: FileAim::Executable,
-        clause: clause.to_owned(),
-    }
-}
-
-/// Returns true for "make a.sh executable", "make it executable", "create an executable script a.sh" and "chmod +x a.sh".
-fn is_about_executables(clause: &[Word]) -> bool {
+/// Returns the names in "make a.sh executable", "create an executable script a.sh" and "chmod +x a.sh" that are to be executable.
+fn files_of(clause: &[Word]) -> Vec<&Word> {
     let (verb, rest) = (&*clause[0].lower, &clause[1..]);
+    let is_name = |word: &&Word| is_file_name(&word.text);
     match verb {
-        "make" => makes_executable(rest),
+        "make" if makes_executable(rest) => object(rest).iter().filter(is_name).collect(),
         // Punctuation is no part of a word.
-        "chmod" => rest.first().is_some_and(|mode| ["x", "a+x", "u+x", "755"].contains(&&*mode.lower)),
-        verb if CREATE.contains(&verb) => {
-            let before = rest.iter().take_while(|word| !is_file_name(&word.text));
-            before.clone().count() < rest.len() && before.into_iter().any(|word| word.lower == "executable")
+        "chmod" if rest.first().is_some_and(|mode| ["x", "a+x", "u+x", "755"].contains(&&*mode.lower)) => {
+            let listed = rest[1..].iter().take_while(|word| is_name(word) || word.lower == "and");
+            listed.filter(is_name).collect()
         }
-        _ => false,
+        verb if CREATE.contains(&verb) => {
+            let name = rest.iter().position(|word| is_name(&word));
+            let name = name.filter(|&name| rest[..name].iter().any(|word| word.lower == "executable"));
+            name.map(|name| &rest[name]).into_iter().collect()
+        }
+        _ => Vec::new(),
     }
 }
 
-/// Returns true for what follows "make" in "make a.sh executable".
+/// Returns true for what follows "make" in "make a.sh executable" and in "make it executable".
 pub(super) fn makes_executable(rest: &[Word]) -> bool {
-    let is_object = |word: &&Word| {
-        is_file_name(&word.text) || [BEFORE_NAME, PRONOUNS].iter().any(|list| list.contains(&&*word.lower))
-    };
-    let object = rest.iter().take_while(is_object).count();
-    object > 0 && rest.get(object).is_some_and(|word| word.lower == "executable")
+    let object = object(rest).len();
+    let follows_object = object > 0 && rest.get(object).is_some_and(|word| word.lower == "executable");
+    follows_object || refers_to_one(rest)
+}
+
+/// Returns true for what follows "make" in "make it executable".
+fn refers_to_one(rest: &[Word]) -> bool {
+    rest.len() > 1 && PRONOUNS.contains(&&*rest[0].lower) && rest[1].lower == "executable"
+}
+
+/// Returns the words that name files at the beginning.
+fn object(rest: &[Word]) -> &[Word] {
+    let is_object = |word: &&Word| is_file_name(&word.text) || BEFORE_NAME.contains(&&*word.lower);
+    &rest[..rest.iter().take_while(is_object).count()]
 }
 
 #[cfg(test)]
@@ -92,6 +99,8 @@ mod tests {
             ("Create a script named run.sh that prints hello. Make it executable.", "run.sh"),
             ("Create an executable script hello.py that prints hello", "hello.py"),
             ("Fix the typo in a.md and make run.sh executable", "run.sh"),
+            ("Create an executable script run.sh that reads data.txt", "run.sh"),
+            ("make run.sh executable like build.sh", "run.sh"),
         ] {
             assert_eq!(read(prompt), expected, "{prompt}");
         }
@@ -110,6 +119,7 @@ mod tests {
             "Create a.txt that says which files are executable",
             "Create a script run.sh that makes b.sh executable",
             "chmod 644 run.sh",
+            "Create run.sh that reads data.txt, and make it executable",
             "Do not edit anything; make run.sh executable in your mind",
         ] {
             assert_eq!(read(prompt), "", "{prompt}");

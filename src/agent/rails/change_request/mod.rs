@@ -20,15 +20,14 @@ use std::borrow::Cow;
 use crate::agent::request::Prompt;
 
 pub(super) use data_questions::asks_about_data;
-pub(super) use executable_files::executable_files;
 pub(super) use questions::asks_only_for_an_answer;
-pub(super) use removed_files::removed_files;
 pub(super) use replacements::{Place, Replacement, replacements};
 pub(super) use requested_files::requested_files;
 pub(in crate::agent) use requested_files::{FileAim, RequestedFile};
 pub(super) use words::{has_word, is_file_name};
 
-use executable_files::makes_executable;
+use executable_files::{executable_files, makes_executable};
+use removed_files::removed_files;
 use requested_files::{has_condition, without_quotations};
 use words::{
     CHANGE, CODE_TARGETS, COPY, CREATE, EXPLAIN, FILL, KINDS_OF_CODE, KINDS_OF_FILE, PUT, QUESTION, Word,
@@ -60,7 +59,12 @@ impl AskedChange {
 
 /// Returns true if the prompt asks for something about files that only a command does.
 pub(super) fn needs_command(prompt: &str) -> bool {
-    !removed_files(prompt).is_empty() || !executable_files(prompt).is_empty()
+    !files_for_command(prompt).is_empty()
+}
+
+/// Returns the files that are to be gone or executable, which only a command does.
+pub(super) fn files_for_command(prompt: &str) -> Vec<RequestedFile> {
+    [removed_files(prompt), executable_files(prompt)].concat()
 }
 
 /// Returns true if the prompt clearly asks for a change of the content of files.

@@ -20,7 +20,7 @@ const BEFORE_NAME: &[&str] = &["the", "file", "files", "both"];
 const AFTER_NAME: &[&str] = &["please", "now", "completely", "then", "file", "files"];
 
 /// Returns the files that the prompt asks to delete, to move or to rename, in its order.
-pub(in crate::agent::rails) fn removed_files(prompt: &str) -> Vec<RequestedFile> {
+pub(super) fn removed_files(prompt: &str) -> Vec<RequestedFile> {
     let mut files = Vec::new();
     for sentence in orders(prompt) {
         let plain = without_quotations(sentence);
@@ -56,11 +56,7 @@ fn files_of(clause: &[Word], sentence: &str) -> Vec<RequestedFile> {
     if !is_meant {
         return Vec::new();
     }
-    let file = |word: &Word| RequestedFile {
-        path: word.text.trim_start_matches("./").to_owned(),
-        aim: FileAim::Gone,
-        clause: sentence[verb.at..].trim_end().to_owned(),
-    };
+    let file = |word: &Word| RequestedFile::new(word, FileAim::Gone, &sentence[verb.at..]);
     names.into_iter().map(file).collect()
 }
 

@@ -36,6 +36,17 @@ pub(in crate::agent) struct RequestedFile {
     pub(in crate::agent) clause: String,
 }
 
+impl RequestedFile {
+    /// `path` is the word of the prompt, and `clause` begins with the verb.
+    pub(super) fn new(path: &Word, aim: FileAim, clause: &str) -> Self {
+        Self {
+            path: path.text.trim_start_matches("./").to_owned(),
+            aim,
+            clause: clause.trim_end().to_owned(),
+        }
+    }
+}
+
 /// Verbs that are about the content of the file that follows "in" or "of".
 const CHANGE_IN: &[&str] = &[
     "bump", "change", "decrease", "disable", "enable", "increase", "lower", "raise", "set", "turn", "update",
@@ -157,11 +168,7 @@ fn files_of_part(part: &str, text: &str) -> Vec<RequestedFile> {
 }
 
 fn files_of(verb: &str, rest: &[Word], clause: &str) -> Vec<RequestedFile> {
-    let file = |word: &Word, aim| RequestedFile {
-        path: word.text.trim_start_matches("./").to_owned(),
-        aim,
-        clause: clause.to_owned(),
-    };
+    let file = |word: &Word, aim| RequestedFile::new(word, aim, clause);
     if CREATE.contains(&verb) {
         return created_file(rest).map(|word| file(word, FileAim::Created)).into_iter().collect();
     }
