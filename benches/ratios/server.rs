@@ -122,11 +122,12 @@ fn answer(stream: &TcpStream, request: &Request, window: u32) -> io::Result<()> 
         ("GET", "/models" | "/v1/models") => {
             http::reply(stream, 200, r#"{"object":"list","data":[{"id":"t1d0","object":"model"}]}"#)
         }
+        // No `model_path`: the scripts are models of this server, and a server with one file would make each run print a notice.
         ("GET", "/props") => http::reply(
             stream,
             200,
             &format!(
-                r#"{{"default_generation_settings":{{"n_ctx":{window}}},"total_slots":256,"model_path":"scripted.gguf","chat_template":"","build_info":"scripted"}}"#
+                r#"{{"default_generation_settings":{{"n_ctx":{window}}},"total_slots":256,"chat_template":"","build_info":"scripted"}}"#
             ),
         ),
         // A hostile page: many elements and little text.
