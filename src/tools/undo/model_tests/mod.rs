@@ -1,0 +1,96 @@
+//! Random sequences of edits, writes, commands and undos, compared with a model of the tree in memory.
+//!
+//! The commands are done in this process, because what a shell does is the same and takes longer.
+
+mod any_order;
+mod model;
+mod tree;
+
+use std::fs;
+
+use crate::{core::RunId, hostile_input::rounds};
+use model::Model;
+use tree::Tree;
+
+/// Checks one of four parts, which run at the same time.
+fn check_sequences(part: usize, check: fn(u64)) {
+    let count = rounds(100, 5_000) / 4;
+    for seed in part * count..(part + 1) * count {
+        check(seed as u64 + 1);
+    }
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_1() {
+    check_sequences(0, check_sequence);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_2() {
+    check_sequences(1, check_sequence);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_3() {
+    check_sequences(2, check_sequence);
+}
+
+#[test]
+fn random_sequences_leave_exactly_the_tree_of_the_model_4() {
+    check_sequences(3, check_sequence);
+}
+
+/// A path that the run made and removed again is behind a link that was there before the run.
+#[test]
+fn a_path_behind_a_link_that_has_nothing_to_take_back_is_passed_over() {
+    check_sequence(6890);
+}
+
+fn check_sequence(seed: u64) {
+    let mut model = Model::new(seed);
+    let outside = model.test.file("../outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("f"), "outside").unwrap();
+    // The runs that were not taken back, and the undos after the last run, with the tree before each.
+    let mut runs: Vec<(RunId, Tree)> = Vec::new();
+    let mut undos: Vec<(RunId, Tree)> = Vec::new();
+    for step in 0..6 {
+        let what = match model.random.below(3) {
+            0 if !undos.is_empty() => {
+                let (undo, before) = undos.pop().unwrap();
+                let now = std::mem::replace(&mut model.tree, before);
+                assert_eq!(model.test.undo(&undo), [], "seed {seed}");
+                // The undo of the undo can be taken back as the run could be.
+                if model.has_entry() {
+                    runs.push((model.test.run.clone(), now));
+                }
+                "an undo of an undo"
+            }
+            1 if !runs.is_empty() => {
+                let (run, before) = runs.pop().unwrap();
+                let now = std::mem::replace(&mut model.tree, before);
+                assert_eq!(model.test.undo(&run), [], "seed {seed}");
+                if model.has_entry() {
+                    undos.push((model.test.run.clone(), now));
+                }
+                "an undo"
+            }
+            _ => {
+                undos.clear();
+                let before = model.tree.clone();
+                model.test.begin_run(None);
+                let run = model.test.run.clone();
+                for _ in 0..1 + model.random.below(4) {
+                    model.call();
+                }
+                if model.has_entry() {
+                    runs.push((run, before));
+                }
+                "a run"
+            }
+        };
+        model.check(&format!("{what}, step {step} of seed {seed}"));
+    }
+    assert_eq!(fs::read(outside.join("f")).unwrap(), b"outside");
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
