@@ -4,7 +4,12 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::cli::{error::CliError, output::Palette, printable::literal_line};
+use crate::cli::{error::CliError, output::Palette, printable::literal_line, wrap::wrap};
+
+/// The column at which messages begin.
+const INDENT: usize = 25;
+/// Fewer columns for the message are too few to break it.
+const MIN_ROOM: usize = 30;
 
 /// The result of one check, with what can be done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,18 +66,51 @@ impl Finding {
         })
     }
 
-    /// Writes the finding on one line, and its remedy on a second one.
-    pub(super) fn write(&self, palette: Palette, out: &mut dyn Write) -> Result<(), CliError> {
+    /// Writes the finding, and its remedy on a line of its own, which stays in one piece so that it can be copied. On a terminal
+    /// of `width` columns the message is broken between words.
+    pub(super) fn write(
+        &self,
+        palette: Palette,
+        width: Option<usize>,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let level = format!("{:<7}", self.level.as_str());
         let level = match self.level {
             Level::Ok => palette.green(&level),
             Level::Warning => palette.paint("33", &level),
             Level::Problem => palette.red(&level),
         };
-        writeln!(out, "{level}  {:<14}  {}", self.subject, literal_line(&self.message))?;
+        let room = width.map_or(0, |width| width.saturating_sub(INDENT));
+        let message = wrap(&literal_line(&self.message), if room < MIN_ROOM { 0 } else { room });
+        let message = message.replace('\n', &format!("\n{:INDENT$}", ""));
+        writeln!(out, "{level}  {:<14}  {message}", self.subject)?;
         if let Some(remedy) = &self.remedy {
-            writeln!(out, "{:<25}{} {}", "", palette.bold("fix:"), literal_line(remedy))?;
+            writeln!(out, "{:INDENT$}{} {}", "", palette.bold("fix:"), literal_line(remedy))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(width: Option<usize>) -> String {
+        let finding = Finding::warning("model", "only the small built-in model answers: no server")
+            .remedy("kontekst init");
+        let mut out = Vec::new();
+        finding.write(Palette::none(), width, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_broken_between_words_where_there_is_room_for_some() {
+        let fix = "                         fix: kontekst init\n";
+        let message = "warning  model           only the small built-in model answers: no server\n";
+        for width in [None, Some(40), Some(80)] {
+            assert_eq!(written(width), format!("{message}{fix}"), "{width:?}");
+        }
+        let broken = "warning  model           only the small built-in model\n                         answers: no server\n";
+        assert_eq!(written(Some(60)), format!("{broken}{fix}"));
     }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use super::{
     error::CliError,
     json::json_pretty,
-    output::{ColorChoice, Palette, to_stdout},
+    output::{ColorChoice, Palette, Screen, to_stdout},
     units::counted,
 };
 use crate::{
@@ -56,9 +56,10 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     let mut found = Vec::new();
     to_stdout(|out, is_terminal| {
         let palette = Palette::new(ColorChoice::Auto, is_terminal, environment);
+        let width = Screen::of_stdout().width;
         let mut show = |findings: Vec<Finding>, out: &mut dyn Write| {
             if !args.json {
-                findings.iter().try_for_each(|finding| finding.write(palette, out))?;
+                findings.iter().try_for_each(|finding| finding.write(palette, width, out))?;
                 // A check that asks a model server takes up to a few seconds.
                 out.flush()?;
             }
