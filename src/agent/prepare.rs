@@ -78,7 +78,7 @@ pub(super) fn prepare(
         session: slot.id.clone(),
         agent: agent.id.to_string(),
         may_turn_back: !checks.commands.is_empty()
-            || (agent.rails.unfinished && asked.any() && can_be_checked),
+            || (agent.rails.unfinished && asked.can_be_checked(can_be_checked, tools.can_run_commands())),
     });
 
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
@@ -117,7 +117,7 @@ pub(super) fn prepare(
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let rails = rails(&model, own_words(&request.prompt, &beginning), expected, &checks);
+    let rails = rails(&model, own_words(&request.prompt, &beginning), (asked, expected), &tools, &checks);
     let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
 }
@@ -141,10 +141,24 @@ fn call_timeout(shared: &Shared) -> Duration {
     Duration::from_secs(shared.config.tools.timeout_seconds)
 }
 
-fn rails(model: &RunModel, words: &str, expected: ExpectedChange, checks: &Checks) -> Rails {
+fn rails(
+    model: &RunModel,
+    words: &str,
+    (asked, expected): (AskedChange, ExpectedChange),
+    tools: &RunTools,
+    checks: &Checks,
+) -> Rails {
     let mut rails = Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands);
     if model.options.format != AnswerFormat::Text && expected == ExpectedChange::None {
         rails.expect_only_an_answer();
+    }
+    // Checks run commands, too. A model that does not read the conversation cannot be told what it lacks.
+    if asked.command
+        && tools.can_run_commands()
+        && checks.commands.is_empty()
+        && model.provider.uses_history()
+    {
+        rails.expect_command(words);
     }
     rails
 }

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use crate::{
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     skills::Skills,
-    tools::{CommandRunner, Executor, Proposal, Tool, ToolBox, WorkDir, builtin, policy::Policy},
+    tools::{
+        CommandRunner, Executor, Proposal, Tool, ToolBox, WorkDir,
+        builtin::{self, RUN_COMMAND},
+        policy::Policy,
+    },
 };
 
 use super::{
@@ -55,6 +59,11 @@ impl RunTools {
     /// Returns true if the run has the daemon's tools that read and list files.
     pub(super) fn can_read_files(&self) -> bool {
         self.has_daemon_tools(&["read_file", "list_files"])
+    }
+
+    /// Returns true if the run has the daemon's tool that runs commands.
+    pub(super) fn can_run_commands(&self) -> bool {
+        self.has_daemon_tools(&[RUN_COMMAND])
     }
 
     fn has_daemon_tools(&self, names: &[&str]) -> bool {

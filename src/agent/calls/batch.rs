@@ -133,7 +133,7 @@ async fn park(run: &RunState, planned: &[PlannedCall]) -> Result<Option<RunId>, 
 async fn run_group(run: &mut RunState, group: CallGroup) -> Result<AfterDenial, Stop> {
     if matches!(group, CallGroup::Client(_) | CallGroup::Subagents(_)) {
         // Nothing is known about their effects.
-        run.rails.note_decision();
+        run.rails.note_calls_of_others();
     }
     match group {
         CallGroup::One(call) => run_call(run, *call).await?,

@@ -10,13 +10,17 @@ mod copied_answers;
 mod error_ladder;
 mod file_changes;
 mod missing_change;
+mod missing_command;
 mod offer;
 mod opening;
+mod other_files;
 mod remaining_text;
 mod repeated_calls;
 mod repeated_text;
+mod results;
 mod rewrite;
 mod test_guard;
+mod test_runs;
 mod thinking_budget;
 mod unchanged_files;
 mod unfinished_answers;
@@ -32,7 +36,6 @@ use crate::{
     tools::{Change, Effect, builtin::ReplacedText},
 };
 use change_guard::ChangeGuard;
-use changed_place::{changed_place, line_count};
 use copied_answers::{CopiedAnswers, only_repeats};
 
 use change_request::request_text;
@@ -40,14 +43,18 @@ pub(super) use change_request::{AskedChange, FileAim, RequestedFile};
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::{ExpectedChange, MissingChange};
+use missing_command::MissingCommand;
 use offer::Offer;
 pub(super) use opening::{keep_new, read_opening};
+use other_files::OtherFiles;
 use remaining_text::RemainingText;
 pub(super) use repeated_calls::RepeatedCalls;
 use repeated_text::may_want_repetition;
 pub(super) use repeated_text::{RepeatedText, without_repetitions};
+pub(super) use results::{judge_change, with_text};
 pub(super) use rewrite::{MAX_FILE as MAX_REWRITTEN_FILE, Rewrites};
 use test_guard::TestGuard;
+use test_runs::TestRuns;
 pub(super) use thinking_budget::ThinkingBudget;
 use unchanged_files::UnchangedFiles;
 pub(super) use unfinished_answers::{AnswerCheck, UnfinishedAnswers};
@@ -76,6 +83,8 @@ pub(super) struct Rails {
     pub(super) unfinished_answers: UnfinishedAnswers,
     copied_answers: CopiedAnswers,
     missing_change: MissingChange,
+    missing_command: MissingCommand,
+    test_runs: TestRuns,
     remaining_text: RemainingText,
     unchanged_files: UnchangedFiles,
     pub(super) file_changes: FileChanges,
@@ -86,6 +95,7 @@ pub(super) struct Rails {
     write_guard: WriteGuard,
     pub(super) change_guard: ChangeGuard,
     test_guard: TestGuard,
+    other_files: OtherFiles,
     has_checks: bool,
     /// The tool that writes whole files is left out of the next answer.
     withholds_writing: bool,
@@ -113,6 +123,8 @@ impl Rails {
             unfinished_answers: UnfinishedAnswers::default(),
             copied_answers: CopiedAnswers::new(request),
             missing_change: MissingChange::new(expected),
+            missing_command: MissingCommand::default(),
+            test_runs: TestRuns::default(),
             remaining_text: RemainingText::new(request, expected == ExpectedChange::Some),
             unchanged_files: UnchangedFiles::new(request, expected == ExpectedChange::Some),
             file_changes: FileChanges::default(),
@@ -122,6 +134,8 @@ impl Rails {
             write_guard: WriteGuard::default(),
             change_guard: ChangeGuard::new(request),
             test_guard: TestGuard::new(request, checks),
+            // What a check needs is not known.
+            other_files: if checks.is_empty() { OtherFiles::new(request) } else { OtherFiles::default() },
             has_checks: !checks.is_empty(),
             withholds_writing: false,
             rewrites: Rewrites::new(request),
@@ -133,6 +147,13 @@ impl Rails {
     /// change.
     pub(super) fn expect_only_an_answer(&mut self) {
         self.offer.only_for_an_answer();
+    }
+
+    /// Looks whether a command is run, if `request` asks for one. The run has the tool for it.
+    pub(super) fn expect_command(&mut self, request: &str) {
+        let request = request_text(request);
+        self.missing_command = MissingCommand::new(&request);
+        self.test_runs = TestRuns::new(&request);
     }
 
     /// Returns true if the request asks for a change of files, the run has the tools for it, and the model can be told so.
@@ -148,9 +169,17 @@ impl Rails {
         self.file_changes.forget_open();
     }
 
+    /// Notes calls that others carry out: clients or subagents.
+    pub(super) fn note_calls_of_others(&mut self) {
+        self.missing_command.note_unknown();
+        self.note_decision();
+    }
+
     /// Notes a call that was denied.
     pub(super) fn note_denial(&mut self) {
         self.unchanged_files.note_denial();
+        self.missing_command.note_denial();
+        self.test_runs.note_denial();
         self.note_decision();
     }
 
@@ -175,6 +204,10 @@ impl Rails {
             && self.file_changes.is_changed_well(&change.path)
             && let found @ Some(_) = self.rewrites.judge(&change.path)
         {
+            (self.withholds_writing, self.withholds_editing) = (true, true);
+            return found;
+        }
+        if let found @ Some(_) = self.other_files.judge(change, &self.file_changes.changed()) {
             (self.withholds_writing, self.withholds_editing) = (true, true);
             return found;
         }
@@ -265,17 +298,32 @@ impl Rails {
             AnswerCheck::Finished => self.missing_change.check(turn, &self.file_changes)?,
             again @ AnswerCheck::AskAgain { .. } => again,
         };
+        let check = match check {
+            // Tests come first, because what they are about may have to be committed then.
+            AnswerCheck::Finished => {
+                let expects_change = self.missing_change.is_expected();
+                self.test_runs.check(turn, expects_change, self.file_changes.differ())?
+            }
+            again @ AnswerCheck::AskAgain { .. } => again,
+        };
+        let check = match check {
+            AnswerCheck::Finished => self.missing_command.check(turn, &self.file_changes.changed())?,
+            again @ AnswerCheck::AskAgain { .. } => again,
+        };
         self.must_call = matches!(check, AnswerCheck::AskAgain { must_call: true, .. });
         Ok(check)
     }
 
     /// Notes the result of a call of a tool of the daemon.
     pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
-        // A change that was made already is no change that is missing.
+        self.missing_command.note_result(call, outcome);
+        self.test_runs.note_result(call, outcome);
+        // A change that was made already, or that nobody asked for, is no change that is missing.
         let is_made =
             |path: &str| self.rewrites.judge(path).is_some() && self.file_changes.is_changed_well(path);
+        let is_unneeded = |path: &str| is_made(path) || self.other_files.has_turned_back(path);
         let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-        if !outcome.is_error() || !args["path"].as_str().is_some_and(is_made) {
+        if !outcome.is_error() || !args["path"].as_str().is_some_and(is_unneeded) {
             self.file_changes.note_result(call, outcome);
         }
     }
@@ -325,6 +373,7 @@ impl Rails {
     pub(super) fn note_change(&mut self, judged: JudgedChange) {
         let path = judged.path.clone();
         self.file_changes.note_change(judged);
+        self.test_runs.note_change();
         let is_written = self.rewrites.has(&path) && self.file_changes.is_changed_well(&path);
         self.withholds_editing |= is_written;
         self.withholds_writing |= is_written;
@@ -343,29 +392,5 @@ impl Rails {
         withheld.extend(std::mem::take(&mut self.withholds_editing).then(|| EDIT_FILE.to_owned()));
         withheld.extend(self.offer.withheld(conversation).into_iter().map(str::to_owned));
         StepOptions { withheld_tools: withheld, must_call, ..StepOptions::default() }
-    }
-}
-
-/// Judges a change of a file that was carried out. Returns also what the model reads about it in addition to the result of
-/// the call, each part on lines of its own. Parses the file, so it may take some milliseconds.
-pub(super) fn judge_change(config: &RailsConfig, tool: &str, change: &Change) -> (JudgedChange, String) {
-    let judged = JudgedChange::new(change, config.syntax);
-    let mut notes = Vec::new();
-    if config.shown {
-        let whole = tool == WRITE_FILE || change.old.is_none();
-        notes.push(if whole { line_count(change) } else { changed_place(change) });
-    }
-    notes.extend(judged.note());
-    (judged, notes.join("\n\n"))
-}
-
-/// Appends a text to a result, after an empty line.
-pub(super) fn with_text(outcome: ToolOutcome, text: &str) -> ToolOutcome {
-    if text.is_empty() {
-        return outcome;
-    }
-    match outcome {
-        ToolOutcome::Done(output) => ToolOutcome::Done(format!("{output}\n\n{text}")),
-        ToolOutcome::Failed { kind, message } => ToolOutcome::failed(kind, format!("{message}\n\n{text}")),
     }
 }

@@ -25,7 +25,7 @@ const RUNNING: [&str; 22] = [
 ];
 
 /// The tools that read files of the working directory.
-const READING_TOOLS: [&str; 3] = ["read_file", "list_files", "search_files"];
+pub(super) const READING_TOOLS: [&str; 3] = ["read_file", "list_files", "search_files"];
 
 /// The tools that a run has no use for.
 pub(in crate::agent) struct Offer {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
-    change_request::{FileAim, RequestedFile, files_for_command, requested_files},
+    change_request::{FileAim, RequestedFile, file_name, files_for_command, requested_files},
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
 
@@ -45,7 +45,8 @@ impl UnchangedFiles {
     /// executable. A changed file of the same name in another directory counts, because the request may have the wrong
     /// directory.
     pub(super) fn wanted(&self, changed: &[String]) -> Vec<RequestedFile> {
-        let is_changed = |file: &RequestedFile| changed.iter().any(|path| name(path) == name(&file.path));
+        let is_changed =
+            |file: &RequestedFile| changed.iter().any(|path| file_name(path) == file_name(&file.path));
         let is_open = |file: &&RequestedFile| match file.aim {
             FileAim::Changed | FileAim::Created => !self.was_decided && !is_changed(file),
             FileAim::Gone | FileAim::Executable => !self.was_denied,
@@ -81,9 +82,4 @@ impl UnchangedFiles {
             must_call: true,
         })
     }
-}
-
-/// Returns the last part of a path.
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }

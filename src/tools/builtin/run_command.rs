@@ -51,6 +51,11 @@ impl RunCommand {
     }
 }
 
+/// Returns true if the result of a call says that the exit status is 0.
+pub fn has_succeeded(outcome: &ToolOutcome) -> bool {
+    !outcome.is_error() && outcome.text().starts_with("exit status 0 ")
+}
+
 fn line(args: &Value) -> Result<&str, Failure> {
     let line = args::text(args, "command")?;
     if line.trim().is_empty() {

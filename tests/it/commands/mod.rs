@@ -1,5 +1,6 @@
 //! `run_command` with the real binary: what runs without a question, what reaches the client, and what is left behind.
 
+mod asked;
 mod checks;
 mod doors;
 pub(crate) mod killed;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::agent::rails::change_request::{has_word, last_paragraph, requests_for_change};
+use crate::agent::rails::change_request::{has_word, last_paragraph, may_mean_all, requests_for_change};
 
 /// Words that say nothing about a place, in lower case: articles, prepositions, and keywords of programming languages.
 const STOP_WORDS: [&str; 72] = [
@@ -12,36 +12,6 @@ const STOP_WORDS: [&str; 72] = [
     "or", "pub", "return", "self", "set", "so", "static", "struct", "that", "the", "then", "this", "to",
     "true", "try", "type", "up", "use", "var", "void", "was", "when", "where", "while", "with", "das", "der",
     "die", "und",
-];
-
-/// The words of a request that may mean all places, in lower case. "Replace" and "rename" do without more words.
-const ALL: [&str; 26] = [
-    "all",
-    "any",
-    "anywhere",
-    "both",
-    "each",
-    "every",
-    "everything",
-    "everywhere",
-    "globally",
-    "instances",
-    "occurrences",
-    "rename",
-    "renamed",
-    "replace",
-    "throughout",
-    "uses",
-    "wherever",
-    "whole",
-    "alle",
-    "allen",
-    "beide",
-    "ersetze",
-    "jede",
-    "jedes",
-    "überall",
-    "umbenennen",
 ];
 
 /// The request of a run.
@@ -65,7 +35,7 @@ impl Request {
 
     /// Returns true if the request may mean all places of a text.
     pub(super) fn may_mean_all(&self) -> bool {
-        has_word(&self.instruction, &ALL)
+        may_mean_all(&self.instruction)
     }
 
     /// Returns the words of the sentences that ask for a change which may name a place.

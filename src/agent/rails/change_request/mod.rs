@@ -4,8 +4,10 @@
 //! a good answer, so a prompt that could be meant in another way is none: questions, requests to tell or to show
 //! something, code that came with the prompt, and languages that the rule does not know.
 
+mod asked_commands;
 mod data_questions;
 mod executable_files;
+mod named_files;
 mod questions;
 mod removed_files;
 mod replacements;
@@ -19,7 +21,9 @@ use std::borrow::Cow;
 
 use crate::agent::request::Prompt;
 
+pub(super) use asked_commands::{AskedCommand, CommandAim, asked_commands, is_test};
 pub(super) use data_questions::asks_about_data;
+pub(super) use named_files::{file_name, may_mean_all, mentions_file, names_all_files};
 pub(super) use questions::asks_only_for_an_answer;
 pub(super) use replacements::{Place, Replacement, replacements};
 pub(super) use requested_files::requested_files;
@@ -44,14 +48,27 @@ pub(in crate::agent) struct AskedChange {
     pub(in crate::agent) content: bool,
     /// Files are to be deleted, moved, renamed or made executable.
     pub(in crate::agent) by_command: bool,
+    /// A command is to be run, such as the tests. It may change nothing.
+    pub(in crate::agent) command: bool,
 }
 
 impl AskedChange {
     pub(in crate::agent) fn of(prompt: &Prompt) -> Self {
         let prompt = prompt.user_text();
-        Self { content: asks_for_a_change(prompt), by_command: needs_command(prompt) }
+        Self {
+            content: asks_for_a_change(prompt),
+            by_command: needs_command(prompt),
+            command: !asked_commands(prompt).is_empty(),
+        }
     }
 
+    /// Returns true if something is asked for that the run has the tools for: for changes of files if `files`, and for commands if
+    /// `commands`.
+    pub(in crate::agent) fn can_be_checked(self, files: bool, commands: bool) -> bool {
+        (self.any() && files) || (self.command && commands)
+    }
+
+    /// Returns true if files are to be changed.
     pub(in crate::agent) fn any(self) -> bool {
         self.content || self.by_command
     }
@@ -111,18 +128,18 @@ fn orders(prompt: &str) -> Vec<&str> {
     if instruction.len() > MAX_INSTRUCTION || forbids_changes(&instruction.to_lowercase()) {
         return Vec::new();
     }
-    let mut orders = Vec::new();
-    for sentence in sentences(instruction) {
-        let words = Word::all(&without_quotations(sentence));
-        let Some(first) = words.first() else { continue };
-        if has_condition(&words) {
-            return Vec::new();
-        }
-        if !sentence.ends_with('?') && ![QUESTION, EXPLAIN].iter().any(|list| list.contains(&&*first.lower)) {
-            orders.push(sentence);
-        }
+    let sentences = sentences(instruction);
+    if sentences.iter().any(|sentence| has_condition(&Word::all(&without_quotations(sentence)))) {
+        return Vec::new();
     }
-    orders
+    sentences.into_iter().filter(|sentence| can_be_order(sentence)).collect()
+}
+
+/// Returns true for a sentence that is neither empty nor a question, and does not only want to be told something.
+fn can_be_order(sentence: &str) -> bool {
+    let words = Word::all(sentence);
+    let only_tells = |first: &Word| [QUESTION, EXPLAIN].iter().any(|list| list.contains(&&*first.lower));
+    words.first().is_some_and(|first| !only_tells(first)) && !sentence.ends_with('?')
 }
 
 /// Returns the instruction of a prompt. Data from stdin comes first and the instruction last, with an empty line between

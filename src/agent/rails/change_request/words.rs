@@ -279,9 +279,9 @@ impl Word {
     pub(super) fn all(text: &str) -> Vec<Self> {
         text.split_whitespace()
             .filter_map(|raw| {
-                let unquoted =
-                    raw.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | '_' | '/' | '-'));
-                let word = unquoted.trim_end_matches(['.', '/', '-']);
+                let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+                let word = raw.trim_end_matches(|c| !is_inside(c));
+                let word = word.trim_start_matches(|c| !is_inside(c) && !matches!(c, '.' | '/' | '-'));
                 let ends_clause = raw.ends_with([',', ';']);
                 (!word.is_empty()).then(|| Self {
                     text: word.to_owned(),

@@ -151,3 +151,46 @@ async fn a_very_small_model_does_not_change_a_file_again() {
     let result = last_read(&test, 3);
     assert!(result.contains("a.toml was changed as asked already"), "{result}");
 }
+
+#[tokio::test]
+async fn a_file_that_the_request_does_not_name_is_left_alone_when_it_is_done() {
+    let done = || [edit("a.toml", "80", "90"), write("NEWS.txt", "port 90\n")];
+    for insists in [false, true] {
+        let next = if insists { vec![edit("./b.toml", "80", "90")] } else { Vec::new() };
+        let test = project(
+            done().into_iter().chain([edit("./b.toml", "80", "90")]).chain(next).chain([Step::Say("Done.")]),
+        );
+        let events = test.run(test.request(PROMPT)).await;
+        assert_eq!(answer(&events), "Done.");
+        assert_eq!(
+            last_read(&test, 3),
+            "Nothing was changed: the request does not speak of b.toml. If what it speaks of is done, answer now. If it needs \
+             this change, make this call again."
+        );
+        assert_eq!(withheld(&test)[3].0[..2], ["write_file", "edit_file"], "for one turn");
+        assert_eq!(test.read("b.toml").contains("90"), insists);
+    }
+}
+
+#[tokio::test]
+async fn another_file_is_changed_where_the_request_may_mean_it() {
+    for prompt in [
+        "Set the port in a.toml to 90 and adapt what uses it",
+        "Set the port in a.toml to 90, as in b",
+        "Set the port to 90 everywhere, in a.toml, too",
+        "Repair the port in a.toml",
+    ] {
+        let test = project([edit("a.toml", "80", "90"), edit("b.toml", "80", "90"), Step::Say("Done.")]);
+        assert_eq!(answer(&test.run(test.request(prompt)).await), "Done.", "{prompt}");
+        assert!(test.read("b.toml").contains("90"), "{prompt}");
+    }
+    // The first change may be of any file: the request can have a wrong name.
+    let test = project([
+        edit("b.toml", "80", "90"),
+        Step::Say("Done."),
+        edit("a.toml", "80", "90"),
+        Step::Say("Done."),
+    ]);
+    answer(&test.run(test.request("Set the port in a.toml to 90")).await);
+    assert!(test.read("a.toml").contains("90") && test.read("b.toml").contains("90"));
+}
