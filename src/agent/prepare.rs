@@ -158,7 +158,7 @@ fn rails(
         && checks.commands.is_empty()
         && model.provider.uses_history()
     {
-        rails.expect_command(words);
+        rails.expect_command(words, model.options.format == AnswerFormat::Text);
     }
     rails
 }

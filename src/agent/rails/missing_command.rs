@@ -16,6 +16,9 @@ use super::{
     unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
 };
 
+/// The words of git if everything is committed already. Its exit status is 1 then.
+const NOTHING_TO_COMMIT: &str = "nothing to commit";
+
 /// Follows whether the commands were run that a run was asked for.
 #[derive(Default)]
 pub(in crate::agent) struct MissingCommand {
@@ -55,7 +58,8 @@ impl MissingCommand {
         let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let commits = args["command"].as_str().is_some_and(|line| line.contains("commit"));
         self.has_run |= !commits;
-        self.may_have_committed |= name != RUN_COMMAND || (commits && has_succeeded(outcome));
+        let is_done = || has_succeeded(outcome) || outcome.text().contains(NOTHING_TO_COMMIT);
+        self.may_have_committed |= name != RUN_COMMAND || (commits && is_done());
     }
 
     /// Judges an answer without calls. `changed` are the files that the run has changed.

@@ -149,11 +149,14 @@ impl Rails {
         self.offer.only_for_an_answer();
     }
 
-    /// Looks whether a command is run, if `request` asks for one. The run has the tool for it.
-    pub(super) fn expect_command(&mut self, request: &str) {
+    /// Looks whether a command is run, if `request` asks for one. The run has the tool for it. If `reads_answer`, the words of the
+    /// answer have to say that tests failed.
+    pub(super) fn expect_command(&mut self, request: &str, reads_answer: bool) {
         let request = request_text(request);
         self.missing_command = MissingCommand::new(&request);
-        self.test_runs = TestRuns::new(&request);
+        if reads_answer {
+            self.test_runs = TestRuns::new(&request);
+        }
     }
 
     /// Returns true if the request asks for a change of files, the run has the tools for it, and the model can be told so.
@@ -294,22 +297,14 @@ impl Rails {
             let copied = self.copied_answers.check(&turn.content, files.differ(), lacks_change);
             copied.or_else(|| files.problem(counts_failure))
         };
-        let check = match self.unfinished_answers.check(turn, has_tools, problem)? {
-            AnswerCheck::Finished => self.missing_change.check(turn, &self.file_changes)?,
-            again @ AnswerCheck::AskAgain { .. } => again,
-        };
-        let check = match check {
+        let expects_change = self.missing_change.is_expected();
+        let check = self
+            .unfinished_answers
+            .check(turn, has_tools, problem)?
+            .and_then(|| self.missing_change.check(turn, &self.file_changes))?
             // Tests come first, because what they are about may have to be committed then.
-            AnswerCheck::Finished => {
-                let expects_change = self.missing_change.is_expected();
-                self.test_runs.check(turn, expects_change, self.file_changes.differ())?
-            }
-            again @ AnswerCheck::AskAgain { .. } => again,
-        };
-        let check = match check {
-            AnswerCheck::Finished => self.missing_command.check(turn, &self.file_changes.changed())?,
-            again @ AnswerCheck::AskAgain { .. } => again,
-        };
+            .and_then(|| self.test_runs.check(turn, expects_change, self.file_changes.differ()))?
+            .and_then(|| self.missing_command.check(turn, &self.file_changes.changed()))?;
         self.must_call = matches!(check, AnswerCheck::AskAgain { must_call: true, .. });
         Ok(check)
     }

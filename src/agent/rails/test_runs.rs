@@ -36,9 +36,12 @@ const FAILURE: [&str; 14] = [
     "exception",
 ];
 /// Words that say so by themselves, in lower case. "Doesn" is the beginning of "doesn't".
-const NEGATION: [&str; 9] = ["not", "nicht", "doesn", "don", "didn", "isn", "couldn", "can't", "127"];
+const NEGATION: [&str; 9] = ["not", "nicht", "doesn", "don", "didn", "isn", "wasn", "couldn", "exit"];
 /// Words before a word for a failure that say that there was none, in lower case.
 const NONE: [&str; 8] = ["no", "without", "0", "zero", "any", "never", "longer", "keine"];
+
+/// Programs that only show what a file of tests has.
+const READERS: [&str; 11] = ["cat", "ls", "grep", "rg", "head", "tail", "find", "wc", "git", "which", "file"];
 
 /// Follows the tests of a run that was asked for them.
 #[derive(Default)]
@@ -84,7 +87,7 @@ impl TestRuns {
         let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let line = args["command"].as_str().unwrap_or_default();
         let is_valid = outcome.failure_kind() != Some(ToolFailureKind::InvalidArguments);
-        if self.is_asked && call.name == RUN_COMMAND && is_valid && is_test(line) {
+        if self.is_asked && call.name == RUN_COMMAND && is_valid && runs_tests(line) {
             let failure = || {
                 let text = first_line(outcome.text());
                 text.split(" after ").next().unwrap_or_default().to_owned()
@@ -145,6 +148,11 @@ impl TestRuns {
     }
 }
 
+/// Returns true for a command line that finds mistakes.
+fn runs_tests(line: &str) -> bool {
+    is_test(line) && !line.split_whitespace().next().is_some_and(|program| READERS.contains(&program))
+}
+
 /// Returns true if an answer speaks of a failure. "No errors" is none.
 fn says_failure(answer: &str) -> bool {
     let lower = answer.to_lowercase();
@@ -159,7 +167,17 @@ fn says_failure(answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::says_failure;
+    use super::{runs_tests, says_failure};
+
+    #[test]
+    fn command_lines_that_run_tests_are_known() {
+        for line in ["pytest -q", "python3 test_calc.py", "cd a && make check", "cargo test"] {
+            assert!(runs_tests(line), "{line}");
+        }
+        for line in ["", "cat test_calc.py", "grep -rn add tests", "git status", "python3 calc.py"] {
+            assert!(!runs_tests(line), "{line}");
+        }
+    }
 
     #[test]
     fn answers_that_speak_of_a_failure_are_known() {

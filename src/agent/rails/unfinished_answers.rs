@@ -66,6 +66,20 @@ pub(in crate::agent) enum AnswerCheck {
     },
 }
 
+impl AnswerCheck {
+    /// Returns what `next` says if the answer is finished, and else this.
+    ///
+    /// # Errors
+    ///
+    /// That of `next`.
+    pub(super) fn and_then(self, next: impl FnOnce() -> Result<Self, RunError>) -> Result<Self, RunError> {
+        match self {
+            Self::Finished => next(),
+            Self::AskAgain { .. } => Ok(self),
+        }
+    }
+}
+
 impl UnfinishedAnswers {
     /// Judges an answer without calls. `problem` is what the run itself says against it.
     ///

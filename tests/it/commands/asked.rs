@@ -58,6 +58,26 @@ fn another_command_commits_nothing() {
 }
 
 #[test]
+fn nothing_is_left_to_commit_where_git_says_so() {
+    let clean = command("echo nothing to commit, working tree clean; exit 1");
+    let model = FakeLlama::start([clean, Reply::text("There is nothing to commit.")]);
+    let output = home(&model, "").run(&["run", "--auto-approve", "commit it"]);
+    assert_eq!((output.code, output.stdout.as_str()), (0, "There is nothing to commit.\n"), "{output:?}");
+}
+
+#[test]
+fn an_answer_in_a_format_needs_no_word_for_a_failure() {
+    let report = || Reply::text(r#"{"passed":false}"#);
+    // The last one is in the format.
+    let model = FakeLlama::start([command(FAILING), report(), report()]);
+    let schema = r#"{"type":"object","properties":{"passed":{"type":"boolean"}},"required":["passed"]}"#;
+    let home = home(&model, "");
+    fs::write(home.work_dir().join("schema.json"), schema).unwrap();
+    let answer = home.run(&["run", "--auto-approve", "--schema", "schema.json", "Run the tests"]).success();
+    assert_eq!(answer.trim(), r#"{"passed":false}"#);
+}
+
+#[test]
 fn a_command_that_fails_commits_nothing() {
     let script =
         [command("echo commit; exit 1")].into_iter().chain((0..3).map(|_| Reply::text("Committed.")));
