@@ -22,20 +22,21 @@ const NOTHING_TO_COMMIT: &str = "nothing to commit";
 /// Follows whether the commands were run that a run was asked for.
 #[derive(Default)]
 pub(in crate::agent) struct MissingCommand {
-    asked: Vec<AskedCommand>,
+    /// Each with the number of times that the model was asked for it.
+    asked: Vec<(AskedCommand, u32)>,
     /// A call was made that is neither one of a file tool of the daemon nor a commit. What it ran is not looked at.
     has_run: bool,
     /// A call was made that may have committed the changes.
     may_have_committed: bool,
     /// A person or a rule denied a call.
     was_denied: bool,
-    asked_again: u32,
 }
 
 impl MissingCommand {
     /// `request` is what the user wrote.
     pub(super) fn new(request: &str) -> Self {
-        Self { asked: asked_commands(request), ..Self::default() }
+        let asked = asked_commands(request).into_iter().map(|command| (command, 0)).collect();
+        Self { asked, ..Self::default() }
     }
 
     /// Notes a call that was denied: the user does not want it.
@@ -68,27 +69,28 @@ impl MissingCommand {
     ///
     /// [`FailureKind::Model`] if the model was asked again too often.
     pub(super) fn check(&mut self, turn: &Turn, changed: &[String]) -> Result<AnswerCheck, RunError> {
-        let is_missing = |asked: &&AskedCommand| match asked.aim {
-            CommandAim::Commit => !self.may_have_committed,
-            CommandAim::Test | CommandAim::Other => !self.has_run,
+        if self.was_denied || turn.finish_reason == FinishReason::Length {
+            return Ok(AnswerCheck::Finished);
+        }
+        let (has_run, may_have_committed) = (self.has_run, self.may_have_committed);
+        let is_missing = |(command, _): &&mut (AskedCommand, u32)| match command.aim {
+            CommandAim::Commit => !may_have_committed,
+            CommandAim::Test | CommandAim::Other => !has_run,
         };
-        let missing = self.asked.iter().find(is_missing).filter(|_| !self.was_denied);
-        let Some(AskedCommand { aim, clause }) =
-            missing.filter(|_| turn.finish_reason != FinishReason::Length)
-        else {
+        let Some((AskedCommand { aim, clause }, times)) = self.asked.iter_mut().find(is_missing) else {
             return Ok(AnswerCheck::Finished);
         };
         let fact = match aim {
             CommandAim::Commit => "the changes were to be committed, and no command did that",
             CommandAim::Test | CommandAim::Other => "a command was to be run, and none was",
         };
-        if self.asked_again == MAX_ASKED_AGAIN {
+        if *times == MAX_ASKED_AGAIN {
             return Err(RunError::new(FailureKind::Model, fact).hint(
                 "use a larger model (`kontekst models`); without this check: `unfinished = false` under [rails] of the \
                  agent",
             ));
         }
-        self.asked_again += 1;
+        *times += 1;
         let example = match aim {
             CommandAim::Commit => commit_line(changed).map(|line| format!(", for example `{line}`")),
             CommandAim::Test | CommandAim::Other => None,

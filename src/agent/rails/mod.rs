@@ -33,7 +33,10 @@ use crate::{
     config::RailsConfig,
     core::{Message, RunId, ToolCall, ToolOutcome},
     provider::{FinishReason, StepOptions, Turn},
-    tools::{Change, Effect, builtin::ReplacedText},
+    tools::{
+        Change, Effect,
+        builtin::{RemainingPlace, ReplacedText},
+    },
 };
 use change_guard::ChangeGuard;
 use copied_answers::{CopiedAnswers, only_repeats};
@@ -339,7 +342,7 @@ impl Rails {
     pub(super) fn check_remaining(
         &mut self,
         text: &ReplacedText,
-        places: &[String],
+        places: &[RemainingPlace],
     ) -> Result<AnswerCheck, RunError> {
         self.must_call = true;
         self.remaining_text.check(text, places)

@@ -1,8 +1,10 @@
 //! Notices that a text still stands somewhere that was to be replaced at all its places.
 
+use serde_json::Value;
+
 use crate::{
     agent::protocol::{FailureKind, RunError},
-    tools::builtin::ReplacedText,
+    tools::builtin::{RemainingPlace, ReplacedText},
 };
 
 use super::{
@@ -12,6 +14,9 @@ use super::{
 
 /// The longest text that a message repeats, in bytes.
 const MAX_TEXT: usize = 80;
+
+/// The longest line of which a message has the edit, in bytes.
+const MAX_LINE: usize = 200;
 
 /// Follows whether the replacements that a run was asked for were made.
 #[derive(Default)]
@@ -58,9 +63,15 @@ impl RemainingText {
     /// # Errors
     ///
     /// [`FailureKind::Model`] if the model was asked again too often.
-    pub(super) fn check(&mut self, text: &ReplacedText, places: &[String]) -> Result<AnswerCheck, RunError> {
+    pub(super) fn check(
+        &mut self,
+        text: &ReplacedText,
+        places: &[RemainingPlace],
+    ) -> Result<AnswerCheck, RunError> {
         let ReplacedText { old, new, .. } = text;
-        let fact = format!("`{}` still stands in {}", beginning(old), places.join(", "));
+        let names: Vec<String> =
+            places.iter().map(|RemainingPlace { path, number, .. }| format!("{path}:{number}")).collect();
+        let fact = format!("`{}` still stands in {}", beginning(old), names.join(", "));
         if self.asked_again == MAX_ASKED_AGAIN {
             return Err(RunError::new(FailureKind::Model, fact).hint(
                 "ask for one file at a time, or use a larger model (`kontekst models`); without this check: \
@@ -68,9 +79,24 @@ impl RemainingText {
             ));
         }
         self.asked_again += 1;
-        let message = format!("{fact}. Replace it there by `{}`, too.", beginning(new));
+        let edit = places.first().and_then(|place| edit(place, text)).unwrap_or_default();
+        let message = format!("{fact}. Replace it there by `{}`, too.{edit}", beginning(new));
         Ok(AnswerCheck::AskAgain { fact, message, must_call: true })
     }
+}
+
+/// Returns the sentence with the edit of this line, if the line is short and has the text once.
+fn edit(
+    RemainingPlace { path, line, .. }: &RemainingPlace,
+    ReplacedText { old, new, .. }: &ReplacedText,
+) -> Option<String> {
+    let is_clear = line.len() <= MAX_LINE && line.matches(&**old).count() == 1;
+    let edited = || line.replacen(&**old, new, 1);
+    let quoted = |text: &str| Value::from(text);
+    is_clear.then(|| {
+        let (path, old_str, new_str) = (quoted(path), quoted(line), quoted(&edited()));
+        format!(" Call edit_file with path {path}, old_str {old_str} and new_str {new_str}.")
+    })
 }
 
 fn beginning(text: &str) -> &str {

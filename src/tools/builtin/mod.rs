@@ -27,7 +27,7 @@ use failure::{Failure, outcome};
 pub use help::{file_exists, is_executable, named_instead, readable_text};
 pub use opening::{OpenedFile, Opening, opening};
 pub use run_command::{RUN_COMMAND, has_succeeded, run_command};
-pub use search_files::{ReplacedText, remaining_places};
+pub use search_files::{RemainingPlace, ReplacedText, remaining_places, stands_in};
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the
 /// context window.

@@ -7,6 +7,7 @@
 mod all_places;
 mod lost_parts;
 mod meant_place;
+mod more_than_replaced;
 mod old_body;
 mod overwritten_line;
 mod part_of_line;
@@ -41,14 +42,15 @@ enum Reason {
     WrongEnd,
     LostParts,
     OldBody,
+    MoreThanReplaced,
 }
 
 impl Reason {
-    /// Returns how often a change is turned back for this reason. An edit of all places changes what nobody spoke of, and
-    /// small models insist on it.
+    /// Returns how often a change is turned back for this reason. What nobody spoke of is changed by an edit of all places,
+    /// and by one that does more than to replace. Small models insist on both.
     fn times(self) -> u32 {
         match self {
-            Self::AllPlaces => 2,
+            Self::AllPlaces | Self::MoreThanReplaced => 2,
             Self::OtherPlace
             | Self::PartOfLine
             | Self::OverwrittenLine
@@ -101,7 +103,7 @@ impl ChangeGuard {
         };
         let judged = Judged { path: &change.path, old: &old, new: &new, edit };
         type Check = fn(&Request, &Judged<'_>) -> Option<TurnedBack>;
-        let checks: [(Reason, Check); 7] = [
+        let checks: [(Reason, Check); 8] = [
             (Reason::AllPlaces, all_places::judge),
             (Reason::OtherPlace, meant_place::judge),
             (Reason::PartOfLine, part_of_line::judge),
@@ -109,6 +111,7 @@ impl ChangeGuard {
             (Reason::WrongEnd, wrong_end::judge),
             (Reason::LostParts, lost_parts::judge),
             (Reason::OldBody, old_body::judge),
+            (Reason::MoreThanReplaced, more_than_replaced::judge),
         ];
         checks.into_iter().find_map(|(reason, check)| {
             let found = check(&self.request, &judged)?;

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::agent::rails::change_request::{has_word, last_paragraph, may_mean_all, requests_for_change};
+use crate::agent::rails::change_request::{
+    Replacement, has_word, last_paragraph, may_mean_all, only_replacements, requests_for_change,
+};
 
 /// Words that say nothing about a place, in lower case: articles, prepositions, and keywords of programming languages.
 const STOP_WORDS: [&str; 72] = [
@@ -20,12 +22,15 @@ pub(super) struct Request {
     pub(super) instruction: String,
     /// The sentences that ask for a change, in lower case.
     pub(super) changes: Vec<String>,
+    /// The replacements, if nothing else is asked for.
+    pub(super) only_replacements: Vec<Replacement>,
 }
 
 impl Request {
     pub(super) fn new(prompt: &str) -> Self {
         let changes = requests_for_change(prompt).into_iter().map(str::to_lowercase).collect();
-        Self { instruction: last_paragraph(prompt).to_owned(), changes }
+        let only_replacements = only_replacements(prompt);
+        Self { instruction: last_paragraph(prompt).to_owned(), changes, only_replacements }
     }
 
     /// Returns true if a sentence that asks for a change has one of these words.

@@ -205,3 +205,31 @@ fn an_added_line_does_not_take_the_place_of_another() {
         assert_eq!(edit(request, old, from, to), None, "{request}");
     }
 }
+
+#[test]
+fn a_replacement_replaces_nothing_else() {
+    let old = "import limits\n\nTITLE = f\"at most {limits.MAX} items\"\n";
+    let request = "Rename the constant MAX to MAX_ITEMS in all files.";
+    assert_eq!(
+        edit(request, old, "import limits", "import limits_items").unwrap(),
+        "Nothing was changed: the request only replaces \"MAX\" by \"MAX_ITEMS\", and this changes more. Call edit_file with \
+         path \"f.py\", old_str \"TITLE = f\\\"at most {limits.MAX} items\\\"\" and new_str \"TITLE = f\\\"at most {limits.MAX_ITEMS} items\\\"\"."
+    );
+    assert_eq!(
+        edit(request, "MAX_ITEMS = 10\n", "10", "100").unwrap(),
+        "Nothing was changed: the request only replaces \"MAX\" by \"MAX_ITEMS\", and this changes more. Nothing of that is left \
+         to do in f.py. Go on, or answer."
+    );
+    assert!(written(request, "limits.py", "MAX = 10\nMIN = 1\n", "MAX_ITEMS = 100\nMIN = 1\n").is_some());
+    // Some of the places, all of them, and another end of the file.
+    for new in ["MAX_ITEMS + MAX\n", "MAX + MAX_ITEMS\n", "MAX_ITEMS + MAX_ITEMS"] {
+        assert_eq!(written(request, "f.py", "MAX + MAX\n", new), None, "{new}");
+    }
+    for request in [
+        "Rename MAX to MAX_ITEMS in all files. Set it to 100.",
+        "Rename the constant MAX to MAX_ITEMS in all files, and adapt the texts",
+        "In f.py, rename limits.MAX to MAX in all files",
+    ] {
+        assert_eq!(edit(request, old, "import limits", "import limits_items"), None, "{request}");
+    }
+}

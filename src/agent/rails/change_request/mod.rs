@@ -25,7 +25,7 @@ pub(super) use asked_commands::{AskedCommand, CommandAim, asked_commands, is_tes
 pub(super) use data_questions::asks_about_data;
 pub(super) use named_files::{file_name, may_mean_all, mentions_file, names_all_files};
 pub(super) use questions::asks_only_for_an_answer;
-pub(super) use replacements::{Place, Replacement, replacements};
+pub(super) use replacements::{Place, Replacement, only_replacements, replacements};
 pub(super) use requested_files::requested_files;
 pub(in crate::agent) use requested_files::{FileAim, RequestedFile};
 pub(super) use words::{has_word, is_file_name};

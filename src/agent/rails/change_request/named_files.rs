@@ -8,7 +8,8 @@ use super::{
     words::{EXPLAIN, Word, has_word, is_boundary, is_file_name},
 };
 
-/// The words of a request that may mean all places of a text, or files without their names, in lower case. "Replace" and "rename" do without more words.
+/// The words of a request that may mean all places of a text, or files without their names, in lower case. "Replace" and
+/// "rename" do without more words.
 const ALL: [&str; 26] = [
     "all",
     "any",

@@ -170,6 +170,13 @@ pub(in crate::agent) fn replacements(prompt: &str) -> Vec<Replacement> {
     sentences.iter().filter_map(|sentence| replacement(sentence)).collect()
 }
 
+/// Returns the replacements of a prompt of which each sentence asks for one. None if there is a sentence more.
+pub(in crate::agent) fn only_replacements(prompt: &str) -> Vec<Replacement> {
+    let replacements = replacements(prompt);
+    let count = sentences(prompt.trim()).into_iter().filter(|sentence| !sentence.is_empty()).count();
+    if replacements.len() == count { replacements } else { Vec::new() }
+}
+
 fn replacement(sentence: &[Token]) -> Option<Replacement> {
     let verb = sentence.iter().position(|token| token.is_one_of(VERBS))?;
     let (before, rest) = (&sentence[..verb], &sentence[verb + 1..]);

@@ -20,7 +20,7 @@ use lines::Limits;
 use tree_search::{Found, Query, search_all};
 
 pub(super) use remaining::files_with;
-pub use remaining::{ReplacedText, remaining_places};
+pub use remaining::{RemainingPlace, ReplacedText, remaining_places, stands_in};
 
 /// The maximum number of files that one call looks at.
 const MAX_FILES: usize = 100_000;

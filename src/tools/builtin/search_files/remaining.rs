@@ -34,12 +34,22 @@ pub struct ReplacedText {
     pub files: Option<Vec<String>>,
 }
 
-/// Returns the first places of the old text, as `path:line`. A part of a longer word, a part of the new text and the
+/// A line in which a replaced text still stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemainingPlace {
+    pub path: String,
+    /// Counted from 1.
+    pub number: u64,
+    /// The text of the line without its end.
+    pub line: String,
+}
+
+/// Returns the first places of the old text. A part of a longer word, a part of the new text and the
 /// name of a file do not count.
 ///
 /// Looks at the files that `search_files` looks at without a question, for a few seconds at most. What is not found by
 /// then does not stand anywhere.
-pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel) -> Vec<String> {
+pub fn remaining_places(work_dir: &WorkDir, text: &ReplacedText, cancel: &Cancel) -> Vec<RemainingPlace> {
     work_dir.run_sandboxed(|workspace| {
         if read_effect::of_directory(workspace) != Effect::Reads {
             return Vec::new();
@@ -130,7 +140,7 @@ fn files(workspace: &Workspace, wanted: Option<&[String]>, cancel: &Cancel) -> V
 struct Places<'a> {
     name: &'a str,
     text: &'a ReplacedText,
-    places: &'a mut Vec<String>,
+    places: &'a mut Vec<RemainingPlace>,
 }
 
 impl Sink for &mut Places<'_> {
@@ -139,14 +149,18 @@ impl Sink for &mut Places<'_> {
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> std::io::Result<bool> {
         let line = String::from_utf8_lossy(found.bytes());
         if stands_in(&line, &self.text.old, &self.text.new) {
-            self.places.push(format!("{}:{}", self.name, found.line_number().unwrap_or(0)));
+            self.places.push(RemainingPlace {
+                path: self.name.to_owned(),
+                number: found.line_number().unwrap_or(0),
+                line: line.trim_end_matches(['\r', '\n']).to_owned(),
+            });
         }
         Ok(self.places.len() < MAX_PLACES)
     }
 }
 
-/// Returns true if the line has the old text by itself.
-fn stands_in(line: &str, old: &str, new: &str) -> bool {
+/// Returns true if the line has the old text by itself: not as a part of a longer word, of the new text or of the name of a file.
+pub fn stands_in(line: &str, old: &str, new: &str) -> bool {
     let replaced: Vec<usize> =
         if new.contains(old) { line.match_indices(new).map(|(at, _)| at).collect() } else { Vec::new() };
     line.match_indices(old).any(|(at, _)| {

@@ -35,7 +35,11 @@ async fn the_model_reads_where_the_old_name_still_stands() {
     let events = test.run(test.in_session("s", PROMPT)).await;
     assert_eq!(answer(&events), "Now it is.");
     let note = test.model.requests()[2].messages.last().unwrap().content.clone();
-    assert_eq!(note, "`calc` still stands in cart.py:1, cart.py:3. Replace it there by `subtotal`, too.");
+    assert_eq!(
+        note,
+        "`calc` still stands in cart.py:1, cart.py:3. Replace it there by `subtotal`, too. Call edit_file with path \
+         \"cart.py\", old_str \"from shop import calc\" and new_str \"from shop import subtotal\"."
+    );
     assert!(withheld(&test)[2].1, "a tool has to be called");
     assert!(test.stored_messages("s").iter().all(|message| !message.content.contains("still stands")));
 }
@@ -72,7 +76,8 @@ async fn only_the_files_that_the_request_names_are_looked_at() {
     assert_eq!(answer(&events), "Now.");
     assert_eq!(
         test.model.requests()[2].messages.last().unwrap().content,
-        "`calc` still stands in cart.py:3. Replace it there by `subtotal`, too."
+        "`calc` still stands in cart.py:3. Replace it there by `subtotal`, too. Call edit_file with path \"cart.py\", old_str \
+         \"print(calc(1))\" and new_str \"print(subtotal(1))\"."
     );
 }
 
