@@ -15,11 +15,11 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::OFlags,
-    termios::{QueueSelector, tcflush},
+    termios::{QueueSelector, tcflush, tcgetwinsize},
 };
 
 use crate::{
-    cli::{editor::TextEditor, pager::Pager},
+    cli::{editor::TextEditor, pager::Pager, wrap::wrap},
     core::Environment,
 };
 
@@ -226,7 +226,9 @@ impl Asker {
         }
         // The Ctrl-C that ended a program has reached the process by now.
         self.runs_program.store(false, Ordering::SeqCst);
-        self.write(&self.texts.prompt)?;
+        // The terminal would break it inside of words.
+        let columns = tcgetwinsize(&self.terminal.output).map_or(0, |size| usize::from(size.ws_col));
+        self.write(&wrap(&self.texts.prompt, columns))?;
         self.read_answer()
     }
 
