@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use rustix::{fd::AsFd, termios::tcgetwinsize};
+
 use crate::core::Environment;
 
 use super::{error::CliError, printable::printable};
@@ -29,10 +31,14 @@ pub(super) struct Screen {
 impl Screen {
     pub(super) fn of_stdout() -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let size = is_terminal.then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
-        let width = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        let width = is_terminal.then(|| columns(io::stdout())).filter(|columns| *columns > 0);
         Self { is_terminal, width }
     }
+}
+
+/// Returns the columns of a terminal, or 0 if it does not say how many it has, or is none.
+pub(super) fn columns(terminal: impl AsFd) -> usize {
+    tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col))
 }
 
 /// Runs a command that prints to stdout, and flushes what it printed.

@@ -9,7 +9,7 @@ use crate::{
 use super::{
     change_request::AskedChange,
     file_changes::FileChanges,
-    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN, hint},
 };
 
 pub(super) const NOTE: &str = "No file has been changed yet. Call write_file or edit_file now.";
@@ -95,10 +95,8 @@ impl MissingChange {
             return Ok(AnswerCheck::Finished);
         }
         if self.asked_again == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, NO_CHANGE).hint(
-                "ask in other words, or use a larger model (`kontekst models`); without this check: \
-                 `unfinished = false` under [rails] of the agent",
-            ));
+            return Err(RunError::new(FailureKind::Model, NO_CHANGE)
+                .hint(hint("ask in other words, or use a larger model (`kontekst models`)")));
         }
         self.asked_again += 1;
         Ok(AnswerCheck::AskAgain { fact: NO_CHANGE.to_owned(), message: NOTE.to_owned(), must_call: true })

@@ -10,10 +10,10 @@ use crate::{
 };
 
 use super::{
-    change_request::{AskedCommand, CommandAim, asked_commands},
+    change_request::{AskedCommand, CommandAim},
     file_changes::CHANGING_TOOLS,
     offer::READING_TOOLS,
-    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN, hint},
 };
 
 /// The words of git if everything is committed already. Its exit status is 1 then.
@@ -28,20 +28,12 @@ pub(in crate::agent) struct MissingCommand {
     has_run: bool,
     /// A call was made that may have committed the changes.
     may_have_committed: bool,
-    /// A person or a rule denied a call.
-    was_denied: bool,
 }
 
 impl MissingCommand {
-    /// `request` is what the user wrote.
-    pub(super) fn new(request: &str) -> Self {
-        let asked = asked_commands(request).into_iter().map(|command| (command, 0)).collect();
+    pub(super) fn new(asked: Vec<AskedCommand>) -> Self {
+        let asked = asked.into_iter().map(|command| (command, 0)).collect();
         Self { asked, ..Self::default() }
-    }
-
-    /// Notes a call that was denied: the user does not want it.
-    pub(super) fn note_denial(&mut self) {
-        self.was_denied = true;
     }
 
     /// Notes a call whose effect is not known.
@@ -49,14 +41,13 @@ impl MissingCommand {
         (self.has_run, self.may_have_committed) = (true, true);
     }
 
-    /// Notes the result of a call of a tool of the daemon.
-    pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
+    /// Notes the result of a call of a tool of the daemon with the arguments `args`.
+    pub(super) fn note_result(&mut self, call: &ToolCall, args: &Value, outcome: &ToolOutcome) {
         let name = &*call.name;
         let is_valid = outcome.failure_kind() != Some(ToolFailureKind::InvalidArguments);
         if !is_valid || READING_TOOLS.contains(&name) || CHANGING_TOOLS.contains(&name) {
             return;
         }
-        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let commits = args["command"].as_str().is_some_and(|line| line.contains("commit"));
         self.has_run |= !commits;
         let is_done = || has_succeeded(outcome) || outcome.text().contains(NOTHING_TO_COMMIT);
@@ -69,7 +60,7 @@ impl MissingCommand {
     ///
     /// [`FailureKind::Model`] if the model was asked again too often.
     pub(super) fn check(&mut self, turn: &Turn, changed: &[String]) -> Result<AnswerCheck, RunError> {
-        if self.was_denied || turn.finish_reason == FinishReason::Length {
+        if turn.finish_reason == FinishReason::Length {
             return Ok(AnswerCheck::Finished);
         }
         let (has_run, may_have_committed) = (self.has_run, self.may_have_committed);
@@ -85,10 +76,9 @@ impl MissingCommand {
             CommandAim::Test | CommandAim::Other => "a command was to be run, and none was",
         };
         if *times == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact).hint(
-                "use a larger model (`kontekst models`); without this check: `unfinished = false` under [rails] of the \
-                 agent",
-            ));
+            return Err(
+                RunError::new(FailureKind::Model, fact).hint(hint("use a larger model (`kontekst models`)"))
+            );
         }
         *times += 1;
         let example = match aim {

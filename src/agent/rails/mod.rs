@@ -41,8 +41,8 @@ use crate::{
 use change_guard::ChangeGuard;
 use copied_answers::{CopiedAnswers, only_repeats};
 
-use change_request::request_text;
 pub(super) use change_request::{AskedChange, FileAim, RequestedFile};
+use change_request::{asked_commands, request_text};
 pub(super) use error_ladder::{ErrorLadder, help};
 pub(super) use file_changes::{FileChanges, JudgedChange};
 pub(super) use missing_change::{ExpectedChange, MissingChange};
@@ -137,7 +137,7 @@ impl Rails {
             write_guard: WriteGuard::default(),
             change_guard: ChangeGuard::new(request),
             test_guard: TestGuard::new(request, checks),
-            // What a check needs is not known.
+            // Nobody knows which files have to be changed so that a check passes.
             other_files: if checks.is_empty() { OtherFiles::new(request) } else { OtherFiles::default() },
             has_checks: !checks.is_empty(),
             withholds_writing: false,
@@ -155,11 +155,11 @@ impl Rails {
     /// Looks whether a command is run, if `request` asks for one. The run has the tool for it. If `reads_answer`, the words of the
     /// answer have to say that tests failed.
     pub(super) fn expect_command(&mut self, request: &str, reads_answer: bool) {
-        let request = request_text(request);
-        self.missing_command = MissingCommand::new(&request);
+        let asked = asked_commands(&request_text(request));
         if reads_answer {
-            self.test_runs = TestRuns::new(&request);
+            self.test_runs = TestRuns::new(&asked);
         }
+        self.missing_command = MissingCommand::new(asked);
     }
 
     /// Returns true if the request asks for a change of files, the run has the tools for it, and the model can be told so.
@@ -184,8 +184,8 @@ impl Rails {
     /// Notes a call that was denied.
     pub(super) fn note_denial(&mut self) {
         self.unchanged_files.note_denial();
-        self.missing_command.note_denial();
-        self.test_runs.note_denial();
+        // The user does not want it.
+        (self.missing_command, self.test_runs) = (MissingCommand::default(), TestRuns::default());
         self.note_decision();
     }
 
@@ -314,13 +314,13 @@ impl Rails {
 
     /// Notes the result of a call of a tool of the daemon.
     pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
-        self.missing_command.note_result(call, outcome);
-        self.test_runs.note_result(call, outcome);
+        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+        self.missing_command.note_result(call, &args, outcome);
+        self.test_runs.note_result(call, &args, outcome);
         // A change that was made already, or that nobody asked for, is no change that is missing.
         let is_made =
             |path: &str| self.rewrites.judge(path).is_some() && self.file_changes.is_changed_well(path);
         let is_unneeded = |path: &str| is_made(path) || self.other_files.has_turned_back(path);
-        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         if !outcome.is_error() || !args["path"].as_str().is_some_and(is_unneeded) {
             self.file_changes.note_result(call, outcome);
         }

@@ -9,7 +9,7 @@ use crate::{
 
 use super::{
     change_request::{Place, Replacement, replacements},
-    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN, hint},
 };
 
 /// The longest text that a message repeats, in bytes.
@@ -73,10 +73,8 @@ impl RemainingText {
             places.iter().map(|RemainingPlace { path, number, .. }| format!("{path}:{number}")).collect();
         let fact = format!("`{}` still stands in {}", beginning(old), names.join(", "));
         if self.asked_again == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact).hint(
-                "ask for one file at a time, or use a larger model (`kontekst models`); without this check: \
-                 `unfinished = false` under [rails] of the agent",
-            ));
+            return Err(RunError::new(FailureKind::Model, fact)
+                .hint(hint("ask for one file at a time, or use a larger model (`kontekst models`)")));
         }
         self.asked_again += 1;
         let edit = places.first().and_then(|place| edit(place, text)).unwrap_or_default();
@@ -91,12 +89,13 @@ fn edit(
     ReplacedText { old, new, .. }: &ReplacedText,
 ) -> Option<String> {
     let is_clear = line.len() <= MAX_LINE && line.matches(&**old).count() == 1;
-    let edited = || line.replacen(&**old, new, 1);
-    let quoted = |text: &str| Value::from(text);
-    is_clear.then(|| {
-        let (path, old_str, new_str) = (quoted(path), quoted(line), quoted(&edited()));
-        format!(" Call edit_file with path {path}, old_str {old_str} and new_str {new_str}.")
-    })
+    is_clear.then(|| format!(" {}", edit_of_line(path, line, old, new)))
+}
+
+/// Returns the advice to replace a text where it stands first in this line.
+pub(super) fn edit_of_line(path: &str, line: &str, old: &str, new: &str) -> String {
+    let [path, old_str, new_str] = [path, line, &line.replacen(old, new, 1)].map(Value::from);
+    format!("Call edit_file with path {path}, old_str {old_str} and new_str {new_str}.")
 }
 
 fn beginning(text: &str) -> &str {

@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{
     EDIT_FILE, TurnedBack, WRITE_FILE,
-    change_request::{RequestedFile, requested_files},
+    change_request::{RequestedFile, file_name, requested_files},
     changed_place::equal_ends,
 };
 use crate::core::{CallId, ToolCall};
@@ -94,9 +94,9 @@ impl Rewrites {
 
     /// Returns true if a check has failed, and its command line does not name this file.
     pub(in crate::agent) fn repairs(&self, path: &str) -> bool {
-        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-        let is_named =
-            |check: &FailedCheck| check.command.split_whitespace().any(|word| name(word) == name(path));
+        let is_named = |check: &FailedCheck| {
+            check.command.split_whitespace().any(|word| file_name(word) == file_name(path))
+        };
         self.failed_check.as_ref().is_some_and(|check| !is_named(check))
     }
 

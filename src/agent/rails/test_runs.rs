@@ -10,9 +10,9 @@ use crate::{
 };
 
 use super::{
-    change_request::{CommandAim, asked_commands, is_test},
+    change_request::{AskedCommand, CommandAim, is_test},
     error_ladder::first_line,
-    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN, hint},
 };
 
 /// The longest command line that a message repeats, in bytes.
@@ -49,7 +49,6 @@ pub(in crate::agent) struct TestRuns {
     is_asked: bool,
     /// The last command that finds mistakes.
     last: Option<TestRun>,
-    was_denied: bool,
     /// The model was told that the tests are older than the last change.
     asked_to_repeat: bool,
     asked_again: u32,
@@ -64,15 +63,9 @@ struct TestRun {
 }
 
 impl TestRuns {
-    /// `request` is what the user wrote.
-    pub(super) fn new(request: &str) -> Self {
-        let is_asked = asked_commands(request).iter().any(|command| command.aim == CommandAim::Test);
+    pub(super) fn new(asked: &[AskedCommand]) -> Self {
+        let is_asked = asked.iter().any(|command| command.aim == CommandAim::Test);
         Self { is_asked, ..Self::default() }
-    }
-
-    /// Notes a call that was denied: the user does not want it.
-    pub(super) fn note_denial(&mut self) {
-        self.was_denied = true;
     }
 
     /// Notes that a file was changed.
@@ -82,9 +75,8 @@ impl TestRuns {
         }
     }
 
-    /// Notes the result of a call of a tool of the daemon.
-    pub(super) fn note_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
-        let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+    /// Notes the result of a call of a tool of the daemon with the arguments `args`.
+    pub(super) fn note_result(&mut self, call: &ToolCall, args: &Value, outcome: &ToolOutcome) {
         let line = args["command"].as_str().unwrap_or_default();
         let is_valid = outcome.failure_kind() != Some(ToolFailureKind::InvalidArguments);
         if self.is_asked && call.name == RUN_COMMAND && is_valid && runs_tests(line) {
@@ -112,7 +104,7 @@ impl TestRuns {
         expects_change: bool,
         files_differ: bool,
     ) -> Result<AnswerCheck, RunError> {
-        let is_over = self.was_denied || turn.finish_reason == FinishReason::Length;
+        let is_over = turn.finish_reason == FinishReason::Length;
         let Some(TestRun { line, failure, is_outdated }) = self.last.as_ref().filter(|_| !is_over) else {
             return Ok(AnswerCheck::Finished);
         };
@@ -126,10 +118,9 @@ impl TestRuns {
         };
         let fact = format!("the answer does not say that `{line}` failed ({failure})");
         if self.asked_again == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact).hint(
-                "use a larger model (`kontekst models`); without this check: `unfinished = false` under [rails] of the \
-                 agent",
-            ));
+            return Err(
+                RunError::new(FailureKind::Model, fact).hint(hint("use a larger model (`kontekst models`)"))
+            );
         }
         self.asked_again += 1;
         let is_first = self.asked_again == 1;

@@ -6,7 +6,7 @@ use crate::agent::protocol::{FailureKind, RunError};
 
 use super::{
     change_request::{FileAim, RequestedFile, file_name, files_for_command, requested_files},
-    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN},
+    unfinished_answers::{AnswerCheck, MAX_ASKED_AGAIN, hint},
 };
 
 /// Follows whether the files were changed that a run was asked to change.
@@ -70,10 +70,8 @@ impl UnchangedFiles {
         let way = if aim.needs_command() { " with run_command" } else { "" };
         let times = self.asked_again.entry(path.clone()).or_default();
         if *times == MAX_ASKED_AGAIN {
-            return Err(RunError::new(FailureKind::Model, fact).hint(
-                "ask for one file at a time, or use a larger model (`kontekst models`); without this check: \
-                 `unfinished = false` under [rails] of the agent",
-            ));
+            return Err(RunError::new(FailureKind::Model, fact)
+                .hint(hint("ask for one file at a time, or use a larger model (`kontekst models`)")));
         }
         *times += 1;
         Ok(AnswerCheck::AskAgain {

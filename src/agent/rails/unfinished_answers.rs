@@ -80,6 +80,11 @@ impl AnswerCheck {
     }
 }
 
+/// Returns what a person can do after a model was asked again too often: `way`, or to switch these checks off.
+pub(super) fn hint(way: &str) -> String {
+    format!("{way}; without this check: `unfinished = false` under [rails] of the agent")
+}
+
 impl UnfinishedAnswers {
     /// Judges an answer without calls. `problem` is what the run itself says against it.
     ///

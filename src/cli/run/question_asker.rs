@@ -15,11 +15,11 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::OFlags,
-    termios::{QueueSelector, tcflush, tcgetwinsize},
+    termios::{QueueSelector, tcflush},
 };
 
 use crate::{
-    cli::{editor::TextEditor, pager::Pager, wrap::wrap},
+    cli::{editor::TextEditor, output::columns, pager::Pager, wrap::wrap},
     core::Environment,
 };
 
@@ -227,8 +227,7 @@ impl Asker {
         // The Ctrl-C that ended a program has reached the process by now.
         self.runs_program.store(false, Ordering::SeqCst);
         // The terminal would break it inside of words.
-        let columns = tcgetwinsize(&self.terminal.output).map_or(0, |size| usize::from(size.ws_col));
-        self.write(&wrap(&self.texts.prompt, columns))?;
+        self.write(&wrap(&self.texts.prompt, columns(&self.terminal.output)))?;
         self.read_answer()
     }
 

@@ -117,6 +117,10 @@ fn the_line_that_commits_the_changed_files_is_named() {
     }
 }
 
+fn edit() -> Reply {
+    Reply::calls([("edit_file", json!({"path": "a.txt", "old_str": "1", "new_str": "2"}))])
+}
+
 /// A command line that fails as tests do.
 const FAILING: &str = "echo tests: 1 failed; exit 1";
 
@@ -142,7 +146,6 @@ fn an_answer_that_hides_that_the_tests_failed_is_asked_for_again() {
 
 #[test]
 fn a_model_has_to_repair_the_file_before_it_may_say_that_the_tests_fail() {
-    let edit = || Reply::calls([("edit_file", json!({"path": "a.txt", "old_str": "1", "new_str": "2"}))]);
     let passes = || command("echo tests: ok");
     let script = [command(FAILING), Reply::text("Done."), edit(), passes(), Reply::text("Repaired.")];
     let model = FakeLlama::start(script);
@@ -161,7 +164,6 @@ fn a_model_has_to_repair_the_file_before_it_may_say_that_the_tests_fail() {
 
 #[test]
 fn tests_that_are_older_than_the_last_change_are_run_again() {
-    let edit = || Reply::calls([("edit_file", json!({"path": "a.txt", "old_str": "1", "new_str": "2"}))]);
     let script = [
         command("echo tests: ok"),
         edit(),

@@ -4,7 +4,10 @@
 use serde_json::Value;
 
 use super::{Judged, Request, TurnedBack};
-use crate::{agent::rails::change_request::Replacement, tools::builtin::stands_in};
+use crate::{
+    agent::rails::{change_request::Replacement, remaining_text::edit_of_line},
+    tools::builtin::stands_in,
+};
 
 pub(super) fn judge(request: &Request, change: &Judged<'_>) -> Option<TurnedBack> {
     // With "a.b" in place of "b" every "b" of the file would count as replaced.
@@ -43,6 +46,5 @@ fn next_edit(
 ) -> Option<String> {
     let is_meant = |line: &&str| stands_in(line, old, new) && line.matches(&**old).count() == 1;
     let line = content.lines().find(is_meant).filter(|line| content.matches(line).count() == 1)?;
-    let (path, edited) = (Value::from(*path), Value::from(line.replacen(&**old, new, 1)));
-    Some(format!("Call edit_file with path {path}, old_str {} and new_str {edited}.", Value::from(line)))
+    Some(edit_of_line(path, line, old, new))
 }

@@ -10,7 +10,7 @@ use super::{
     words::{Word, has_word, is_boundary, is_file_name},
 };
 
-const RUN: &[&str] = &["run", "rerun", "execute"];
+pub(super) const RUN: &[&str] = &["run", "rerun", "execute"];
 
 /// Words for what is run, in lower case.
 const RUNNABLE: &[&str] = &[

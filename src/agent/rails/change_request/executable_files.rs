@@ -6,7 +6,7 @@
 use super::{
     orders,
     requested_files::{FileAim, RequestedFile, without_quotations},
-    words::{CREATE, Word, is_boundary, is_file_name},
+    words::{CREATE, Word, clauses, is_file_name},
 };
 
 /// Words that may stand between "make" and the name of a file.
@@ -23,10 +23,7 @@ pub(super) fn executable_files(prompt: &str) -> Vec<RequestedFile> {
     for sentence in orders(prompt) {
         let plain = without_quotations(sentence);
         let words = Word::all(&plain);
-        let starts_clause = |at: &usize| is_boundary(&words, *at) && !is_file_name(&words[*at].text);
-        let starts: Vec<usize> = (0..words.len()).filter(starts_clause).collect();
-        for (number, &start) in starts.iter().enumerate() {
-            let clause = &words[start..starts.get(number + 1).copied().unwrap_or(words.len())];
+        for clause in clauses(&words) {
             let file = |word: &Word| RequestedFile::new(word, FileAim::Executable, &sentence[clause[0].at..]);
             files.extend(files_of(clause).into_iter().map(file));
             if clause[0].lower == "make" && refers_to_one(&clause[1..]) {

@@ -1,11 +1,12 @@
 //! Tells if a prompt names each file that it is about.
 
 use super::{
+    asked_commands::RUN,
     executable_files::makes_executable,
     last_paragraph,
     requested_files::without_quotations,
     sentences,
-    words::{EXPLAIN, Word, has_word, is_boundary, is_file_name},
+    words::{EXPLAIN, Word, clauses, has_word, is_file_name},
 };
 
 /// The words of a request that may mean all places of a text, or files without their names, in lower case. "Replace" and
@@ -39,9 +40,6 @@ const ALL: [&str; 26] = [
     "umbenennen",
 ];
 
-/// Verbs of clauses that want no change of a file.
-const CHANGES_NO_OTHER: &[&str] = &["run", "rerun", "execute", "commit"];
-
 /// Returns true if the request may mean all places of a text, or files without their names.
 pub(in crate::agent::rails) fn may_mean_all(request: &str) -> bool {
     has_word(request, &ALL)
@@ -69,13 +67,11 @@ pub(in crate::agent::rails) fn file_name(path: &str) -> &str {
 
 fn names_files(sentence: &str) -> bool {
     let words = Word::all(&without_quotations(sentence));
-    let is_start = |at: &usize| is_boundary(&words, *at) && !is_file_name(&words[*at].text);
-    let starts: Vec<usize> = (0..words.len()).filter(is_start).collect();
-    starts.iter().enumerate().all(|(number, &start)| {
-        let clause = &words[start..starts.get(number + 1).copied().unwrap_or(words.len())];
+    clauses(&words).into_iter().all(|clause| {
         // "Please" and "then" are clauses by this rule.
         clause.len() == 1
-            || CHANGES_NO_OTHER.contains(&&*clause[0].lower)
+            || clause[0].lower == "commit"
+            || RUN.contains(&&*clause[0].lower)
             || EXPLAIN.contains(&&*clause[0].lower)
             || clause.iter().any(|word| is_file_name(&word.text))
             || (clause[0].lower == "make" && makes_executable(&clause[1..]))

@@ -302,6 +302,14 @@ pub(super) fn is_boundary(words: &[Word], at: usize) -> bool {
     before.ends_clause || you_to || BEFORE_IMPERATIVE.contains(&&*before.lower)
 }
 
+/// Returns the clauses of a sentence: each begins where an imperative may stand, and not with the name of a file.
+pub(super) fn clauses(words: &[Word]) -> Vec<&[Word]> {
+    let is_start = |at: &usize| is_boundary(words, *at) && !is_file_name(&words[*at].text);
+    let starts: Vec<usize> = (0..words.len()).filter(is_start).collect();
+    let ends = starts.iter().skip(1).copied().chain([words.len()]);
+    starts.iter().zip(ends).map(|(&start, end)| &words[start..end]).collect()
+}
+
 /// The bytes from which on a text is searched for each word instead of being split into its words.
 const LONG_TEXT: usize = 4096;
 

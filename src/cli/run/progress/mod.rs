@@ -11,11 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::termios::tcgetwinsize;
-
 use crate::{
     cli::{
-        output::{Palette, Verbosity},
+        output::{Palette, Verbosity, columns},
         table::cut,
     },
     core::Environment,
@@ -205,7 +203,7 @@ impl ProgressLine {
             self.typed.set_row(row);
             write("\n");
         }
-        write(&self.typed.drawn(columns(), self.palette));
+        write(&self.typed.drawn(columns(io::stderr()), self.palette));
         self.is_shown = true;
     }
 
@@ -222,7 +220,7 @@ impl ProgressLine {
         match self.form {
             Form::Hidden => {}
             Form::Redrawn => {
-                let width = columns();
+                let width = columns(io::stderr());
                 // A longer line would take two rows, of which only one is wiped.
                 let text = if width > 1 { cut(&text, width - 1) } else { text.into() };
                 write(&format!("\r\x1b[K{}", self.palette.dim(&text)));
@@ -260,11 +258,6 @@ impl ProgressLine {
             write("\n");
         }
     }
-}
-
-/// Returns the columns of the terminal, or 0 if it does not say how many it has.
-fn columns() -> usize {
-    tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col))
 }
 
 /// Writes to stderr. If stderr is closed, there is nowhere left to report that.

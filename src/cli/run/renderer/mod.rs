@@ -9,14 +9,12 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 
-use rustix::termios::tcgetwinsize;
-
 use crate::{
     cli::{
         event_json,
         json::json_line,
         markdown::Markdown,
-        output::{ColorChoice, Palette, Verbosity},
+        output::{ColorChoice, Palette, Verbosity, columns},
         printable::{Printable, printable},
         subagent_names::SubagentNames,
         wrap::wrap,
@@ -317,8 +315,7 @@ impl RunRenderer {
 
     /// Breaks a text between its words where a terminal would break it inside of them.
     fn wrap(&self, text: &str) -> String {
-        let width = self.stderr_is_terminal.then(|| tcgetwinsize(io::stderr())).and_then(Result::ok);
-        width.map_or_else(|| text.to_owned(), |size| wrap(text, size.ws_col.into()))
+        wrap(text, if self.stderr_is_terminal { columns(io::stderr()) } else { 0 })
     }
 
     fn show_check(&mut self, check: &pb::CheckEvent) {
