@@ -5,7 +5,7 @@ use std::{fs, io};
 use serde::Deserialize;
 
 use super::{
-    Home, HomeError, PathError, RailsConfig, TomlError, earlier_text,
+    Home, HomeError, PathError, RailsConfig, TomlError,
     file::{create_atomic, read_text, sync_dir_of},
     toml_file::{self, optional_http_url, optional_integer, optional_number},
 };
@@ -272,14 +272,6 @@ name = "Default Assistant"
 # max_tokens = 4096                 # of one answer
 "#;
 
-/// The SHA-256 of every text that [`DEFAULT_CONFIG`] has had, the newest last. A test checks that this is the present one.
-pub(super) const WRITTEN_CONFIG: &[&str] = &[
-    "e759c60244d16ce7724e14404bdaad93f83988371b3fd2f0cc9a8cd03bdda23c",
-    "9964850cc9b0b88d3b5b230a13d86119b4d7ffc4a95f48a4934d14992363fd7b",
-    "2fb0edbae0a7aa4365fd04f32289bbbad9f714fd8aacf9a3ea0f32e58b33d82f",
-    "1252d04e44712e3bfbcaec0a9271087a0b04eae12aa1ce8d26e0b9c3a2022ab4",
-];
-
 const DEFAULT_PROMPT: &str = "\
 You are a helpful assistant that runs on the user's own machine, in the directory the user works in.
 
@@ -292,8 +284,7 @@ You are a helpful assistant that runs on the user's own machine, in the director
 
 /// Writes `agents/default` if there is no such agent. Returns true if it did.
 ///
-/// An empty directory, which a crash may leave, is no agent. A directory with one of the two files is an agent. Its
-/// `config.toml` is replaced if an earlier version wrote it and nobody has changed it since.
+/// An empty directory, which a crash may leave, is no agent. A directory with one of the two files is an agent.
 ///
 /// # Errors
 ///
@@ -308,12 +299,6 @@ pub fn create_default(home: &Home) -> Result<bool, HomeError> {
     }
     let config = dir.join("config.toml");
     if dir.join("agent.md").exists() || config.exists() {
-        if earlier_text::replace(&config, DEFAULT_CONFIG, WRITTEN_CONFIG)? {
-            tracing::info!(
-                "{}: nobody had changed the defaults of an earlier version; they are replaced",
-                config.display()
-            );
-        }
         return Ok(false);
     }
     create_atomic(&dir.join("agent.md"), DEFAULT_PROMPT.as_bytes())?;

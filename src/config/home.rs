@@ -141,11 +141,6 @@ impl Home {
         self.run().join("policy.lock")
     }
 
-    /// The commands that earlier versions ran without a question, by directory. [`Home::policy`] has them now.
-    pub fn allowed_commands(&self) -> PathBuf {
-        self.root.join("allowed_commands.json")
-    }
-
     /// The logs of subagents.
     pub fn teams(&self) -> PathBuf {
         self.root.join("teams")

@@ -7,7 +7,6 @@ mod bind;
 mod commands;
 mod daemon;
 mod dirs;
-mod earlier_text;
 pub mod edit;
 mod endpoint;
 pub mod file;
@@ -130,9 +129,6 @@ pub struct Config {
     /// Keys of the file that are not known, as dotted paths. The daemon warns about them.
     #[serde(skip)]
     pub unknown_keys: Vec<String>,
-    /// The file had the text that an earlier version wrote, and was replaced by the text of this version.
-    #[serde(skip)]
-    pub was_replaced: bool,
 }
 
 /// The size of a context window that nobody knows, in tokens. Source: architecture seed, "Global Config".
@@ -187,7 +183,6 @@ impl Default for Config {
             daemon: DaemonConfig::default(),
             dir: DirSections::new(),
             unknown_keys: Vec::new(),
-            was_replaced: false,
         }
     }
 }
@@ -211,8 +206,7 @@ impl Config {
         self.endpoint.as_deref().or_else(|| self.api_key_env.as_ref().map(|_| FALLBACK_ENDPOINT))
     }
 
-    /// Reads `config.toml`. On first use it creates the data directory and the file, with all defaults. A file that an
-    /// earlier version wrote and nobody has changed since is replaced by that of this version.
+    /// Reads `config.toml`. On first use it creates the data directory and the file, with all defaults.
     ///
     /// Keys that the file leaves out have their defaults. Keys that are not known are in `unknown_keys`.
     ///
@@ -223,9 +217,7 @@ impl Config {
         home.create()?;
         let path = home.config();
         file::create_atomic(&path, template::CONFIG.as_bytes()).map_err(TomlError::Path)?;
-        let was_replaced =
-            earlier_text::replace(&path, template::CONFIG, template::WRITTEN).map_err(TomlError::Path)?;
-        Ok(Self { was_replaced, ..Self::read(home)? })
+        Self::read(home)
     }
 
     /// Reads `config.toml` as [`Config::load`] does, and changes nothing. Without a file, all keys have their defaults.

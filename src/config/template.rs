@@ -93,40 +93,6 @@ park = "headless"                    # a run that needs an approval without a te
 idle_exit_minutes = 60               # a daemon that a command started exits after this time without a client; 0 never does
 "##;
 
-/// The SHA-256 of every text that [`CONFIG`] has had, the newest last. A test checks that this is the present one.
-pub(super) const WRITTEN: &[&str] = &[
-    "bb651ca8efcb6ec9f1236ba0a55cff6d21ee62b7017e5e6664ab985f62d93ee4",
-    "37a2b1c958df402f1590b42d9c5fa5d8020662772105a9d086541f6aee86f7fe",
-    "0bbe9e21b902c71727ef5941ffa7dcb447f7027df0fa6f52ea0541ee71abb586",
-    "5be8dcde9a5ec474205711f60c92d90d33372dfcb0c54ab0a111ee21855e683b",
-    "c38065d15f78138cf4cd7f77e16951630ee79e4b66f6c6db388cea303fa27c67",
-    "1f61d2d44597488513af00980e5eb58c71da4b47d0d040302d3db7fb92eb5139",
-    "d0f52fb04db99ee6143b502a9a412807da1a269cf6b402c87170390d3b9d187e",
-    "c77e8135d6a22283894fceddafab8efea0a5b08e4ac4ff7ab1404044ffc1a08b",
-    "17a585ef491e80204d43332fd08320d994b285b414c0d0911238d04341e93ae3",
-    "d61f612c17f010aef857eee06b43c02905752f43b9903d8cc3e71cb382575dac",
-    "bf16227275b9209991065e923c2cf618c7841a0c73336c45e576a5f583d305b7",
-    "8387a65d59eb57bf24b45dd9cf3426bd50c36f840d6ee75be4464c7d0dbbfe86",
-    "933a2665f520773d28aab3fbfcc00f06a0c7750cd4a6388d8715a34ef22e501e",
-    "603a00652213d997dc75fee848d0a711fbdfafbaf78aa7859b240ecd38e5557a",
-    "dd1ccc4f98bc21e68ec3486e18528d63aa28db050dd1766b5a02558bca3a3fcb",
-    "cea586aac8cdbf082d393a4c52bf5fc293f5859aa38b707ee8e7615eb1fffb34",
-    "be4c53d670c5503230434deadc9652bad6c0f010c256f0b7f836ad1dd2441683",
-    "fa4bdfb0b88247c4e6d7ef61a51538df537ffa13ef864c69c9a81014389a692f",
-    "fdfbd740d36362ae19d361d002bfe29d7b0c4ad175c75974824b5f168aaf8aa2",
-    "10b17b1b0ec6dd9bc5cffb66421b7252f1a45b8597e46ece23f7a656dab62bcf",
-    "d44f85d2bb5e3ddb4380e18c015a36bf7051586dafe749d1a8d16cea1b255e28",
-    "1d1f4e497448953a37d8043109443b488e906bcc504fd6c6ecd1d78a3c906af2",
-    "13623dcf17d1d01951f670e9c8ea2f6964c331a02d8eb29e6f747cd338301e30",
-    "c18a499cf2c5ef3450182a04379557c138552e0a99135d53b24b4272e82f0219",
-    "fd517c63f549595a24fb0a3e51257ffce58a55900a2d0c5112533d1201f09f11",
-    "8d09bdd04875e66c1563a1d1640245f40404ea7f9503583f0bc9c47688f2d9b2",
-    "ca0eea5b2127f9c6dcf0e1c6c2d70045985e355ca8103f0582b4f6bdf0894e2c",
-    "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
-    "432e6be36b915404cf0250c19b60c868ecc79b48dd888dfc349404b43f4315fd",
-    "88c38574325c85bdd3692fe203431beef8eb171f148e124ffedf990e0098792b",
-];
-
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
 pub(super) const KEYS: &[&str] = &[
     "bind",

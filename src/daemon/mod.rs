@@ -135,13 +135,6 @@ fn start(
     overrides.apply(&mut config);
     let lock = acquire_lock(home, handed.is_some())?;
     let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
-    if config.was_replaced {
-        let path = home.config();
-        tracing::info!(
-            "{}: nobody had changed the defaults of an earlier version; they are replaced",
-            path.display()
-        );
-    }
     agents::create_default(home)?;
     let keys = ApiKeys::from_config(&config, &process.environment);
     let unknown = config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`"));

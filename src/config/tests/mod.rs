@@ -1,7 +1,6 @@
 //! Tests of first use, of incomplete and invalid files, and of file modes.
 
 mod agent_files;
-mod earlier_files;
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -82,8 +82,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads the files that are about the working directory. The first call after an update takes over the rules of
-    /// `allowed_commands.json`.
+    /// Reads the files that are about the working directory.
     ///
     /// # Errors
     ///
@@ -95,7 +94,6 @@ impl Policy {
         caller: &Caller,
     ) -> Result<Self, PolicyError> {
         let dir = work_dir.real_path().unwrap_or_default();
-        write::take_over_allowed_commands(home)?;
         let files = load::layers(home, Path::new(dir))?;
         if work_dir.real_path().is_none() && files.iter().any(|file| !file.rules.is_empty()) {
             return Err(PolicyError::DirName);

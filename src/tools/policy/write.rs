@@ -1,25 +1,21 @@
 //! Adds rules to the user's own policy file. Comments and the order of the file stay as they are.
 
 use std::{
-    collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
-use crate::config::{
-    Home, Lock, PathContext as _, PathError, TomlError, file::read_text_if_exists, write_atomic,
-};
+use crate::config::{Home, Lock, PathError, TomlError, write_atomic};
 
 use super::{
     Decision, PolicyError,
-    file::{FileKind, MAX_BYTES, text_of},
+    file::{FileKind, text_of},
     layer::PolicyLayer,
     load::rules_of,
     real_path::existing,
-    rule::split,
 };
 
 /// The time that another process has to finish its change of the file.
@@ -49,7 +45,7 @@ pub struct WrittenRule {
 /// [`PolicyError`] if the file has a mistake or cannot be written. It is then as it was.
 pub(super) fn add_rules(home: &Home, dir: &str, rules: &[String]) -> Result<Vec<WrittenRule>, PolicyError> {
     let _lock = Lock::acquire(&home.policy_lock(), LOCK_WAIT)?;
-    let text = add(home, &BTreeMap::from([(dir.to_owned(), rules.to_vec())]))?;
+    let text = add(home, dir, rules)?;
     let file = home.policy();
     let layer = user_rules(&text, home, Path::new(dir))?;
     let found = |text: &String| {
@@ -62,52 +58,22 @@ pub(super) fn add_rules(home: &Home, dir: &str, rules: &[String]) -> Result<Vec<
     Ok(rules.iter().filter_map(found).collect())
 }
 
-/// Takes the rules of `allowed_commands.json`, which earlier versions wrote, over into the policy file. The old file then has
-/// another name. One that cannot be read allows nothing, and stays.
-pub(super) fn take_over_allowed_commands(home: &Home) -> Result<(), PolicyError> {
-    let old = home.allowed_commands();
-    if !old.exists() {
-        return Ok(());
-    }
-    let _lock = Lock::acquire(&home.policy_lock(), LOCK_WAIT)?;
-    // Another process may have been faster.
-    let Some(text) = read_text_if_exists(&old, MAX_BYTES)? else { return Ok(()) };
-    let allowed: BTreeMap<String, Vec<String>> = match serde_json::from_str(&text) {
-        Ok(allowed) => allowed,
-        Err(error) => {
-            tracing::warn!(%error, file = %old.display(), "the allowed commands cannot be read, and allow nothing");
-            return Ok(());
-        }
-    };
-    let rule = |words: &String| Some(format!("run_command({words})")).filter(|rule| split(rule).is_ok());
-    let rules = allowed
-        .into_iter()
-        .filter(|(dir, _)| Path::new(dir).is_absolute())
-        .map(|(dir, commands)| (dir, commands.iter().filter_map(rule).collect()))
-        .collect();
-    add(home, &rules)?;
-    fs::rename(&old, old.with_extension("json.taken-over")).context(&old)?;
-    Ok(())
-}
-
-/// Adds rules, by directory, and returns the new text of the file. The lock is held.
-fn add(home: &Home, rules: &BTreeMap<String, Vec<String>>) -> Result<String, PolicyError> {
+/// Adds rules for a directory, and returns the new text of the file. The lock is held.
+fn add(home: &Home, dir: &str, rules: &[String]) -> Result<String, PolicyError> {
     let file = home.policy();
     // A link to a file elsewhere stays a link.
     let real = existing(&file).unwrap_or_else(|| file.clone());
     let text = text_of(&real)?.unwrap_or_else(|| HEADER.to_owned());
     user_rules(&text, home, Path::new("/"))?;
     let mut document: DocumentMut = text.parse().map_err(|error| unwritable(&file, &error))?;
-    for (dir, rules) in rules {
-        add_section(&mut document, dir);
-        let list = allow_list(&mut document, dir).ok_or_else(|| {
-            let error = io::Error::new(io::ErrorKind::InvalidData, "its tables cannot be extended");
-            PathError::new(&file, error)
-        })?;
-        for rule in rules {
-            if !list.iter().any(|known| known.as_str() == Some(rule)) {
-                push_line(list, rule);
-            }
+    add_section(&mut document, dir);
+    let list = allow_list(&mut document, dir).ok_or_else(|| {
+        let error = io::Error::new(io::ErrorKind::InvalidData, "its tables cannot be extended");
+        PathError::new(&file, error)
+    })?;
+    for rule in rules {
+        if !list.iter().any(|known| known.as_str() == Some(rule)) {
+            push_line(list, rule);
         }
     }
     let new = document.to_string();

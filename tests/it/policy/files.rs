@@ -1,4 +1,4 @@
-//! The files: their mistakes, what is added to them, and what is taken over from earlier versions.
+//! The files: their mistakes, and what is added to them.
 
 use std::{fs, os::unix::fs::symlink};
 
@@ -117,31 +117,4 @@ fn many_threads_lose_no_rule() {
     for number in 0..8 {
         assert_eq!(policy.decide(&format!("run_command(make {number})")), "allow");
     }
-}
-
-#[test]
-fn the_allowed_commands_of_earlier_versions_are_taken_over_once() {
-    let policy = TestPolicy::new("deny = [\"edit_file\"]\n");
-    let old = policy.home().allowed_commands();
-    let dir = policy.work_dir();
-    let json = format!(
-        "{{\"{}\": [\"cargo test\", \"python3 -c print(1)\"], \"/else\": [\"ls\"], \"odd\": [\"x\"]}}",
-        dir.display()
-    );
-    fs::write(&old, &json).unwrap();
-    policy.check(
-        "
-        allow run_command(cargo test -q)
-        allow run_command(python3 -c 'print(1)')
-        -     run_command(ls)
-        deny  edit_file(x)
-        ",
-    );
-    assert!(!old.exists());
-    assert_eq!(fs::read_to_string(old.with_extension("json.taken-over")).unwrap(), json);
-    assert!(fs::read_to_string(policy.home().policy()).unwrap().contains("[dir.\"/else\"]"));
-    // One that is broken allows nothing, and nothing is lost.
-    fs::write(&old, "{").unwrap();
-    policy.check("allow run_command(cargo test)");
-    assert_eq!(fs::read_to_string(&old).unwrap(), "{");
 }
