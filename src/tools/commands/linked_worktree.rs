@@ -21,9 +21,13 @@ use rustix::{
     process::geteuid,
 };
 
+use super::new_names;
 use crate::{
     sandbox::{Ending, WritableDir},
-    tools::{Workspace, protected::git_files::text_of},
+    tools::{
+        Workspace,
+        protected::{Inventory, git_files::text_of},
+    },
 };
 
 /// The directories of a repository in which git writes for every working tree.
@@ -137,6 +141,22 @@ impl Repository {
         shared.chain([WritableDir { path: tree.git_dir.clone(), read_only: steers }]).collect()
     }
 
+    /// Restores the files of the working tree's git directory that a command has given a content that they may not have, such
+    /// as steps of a rebase that run a program. Returns what the model reads about that, or an empty text.
+    pub(super) fn restore(&self) -> String {
+        let Self::Written(Held { tree, before, .. }) = self else { return String::new() };
+        let (workspace, before) = &**before;
+        let after = Inventory::after(workspace, &before.unreadable, &mut Vec::new());
+        let restored = new_names::not_allowed(before, &after).map(|(path, was)| {
+            let shown = tree.git_dir.join(path).display().to_string();
+            match new_names::restore(workspace, path, was) {
+                Ok(_) => format!("Restored after the command: {shown}."),
+                Err(error) => format!("Not restored: {shown} ({error})."),
+            }
+        });
+        restored.collect::<Vec<_>>().join("\n")
+    }
+
     /// Returns what the model reads after a command that failed because it cannot write the repository, and otherwise an empty
     /// text.
     pub(super) fn note(&self, ending: Ending, output: &str) -> String {
@@ -175,6 +195,8 @@ pub(super) struct InUse(Arc<Mutex<BTreeMap<PathBuf, usize>>>);
 pub(super) struct Held {
     tree: LinkedWorktree,
     in_use: InUse,
+    /// The git directory of the working tree, and what was in it before the command.
+    before: Box<(Workspace, Inventory)>,
 }
 
 impl InUse {
@@ -191,8 +213,10 @@ impl InUse {
         if !found(CONFIG)?.is_file() || !found(MODULES)?.is_dir() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        let workspace = Workspace::open_root(&tree.git_dir, Vec::new())?;
+        let before = Inventory::before(&workspace, &mut |_| true).ok_or(io::ErrorKind::InvalidInput)?;
         *counts.entry(tree.git_dir.clone()).or_default() += 1;
-        Ok(Held { tree, in_use: self.clone() })
+        Ok(Held { tree, in_use: self.clone(), before: Box::new((workspace, before)) })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Command lines: which commands they run, which of them need no question, and how they are run.
 
+mod concurrent;
 mod environment;
 mod line;
 mod linked_worktree;

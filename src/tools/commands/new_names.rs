@@ -4,24 +4,34 @@
 //! What a person or another run makes under such a name while the command runs looks the same, and is taken back too.
 
 use std::{
-    collections::BTreeMap,
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use super::removal::{self, NewItem, Removed};
+use super::{
+    concurrent::{Baseline, Looks, is_among},
+    removal::{NewItem, Removal, Removed},
+};
 use crate::{
+    core::Cancel,
     journal::FileState,
     tools::{
         WorkDir, Workspace,
-        protected::{Inventory, ItemKind, LookLimits},
+        protected::{Content, Inventory, Item, ItemKind, git_files},
         tree::TreeBefore,
+        workspace::{Found, PlaceError},
     },
 };
 
+/// The most paths that are made read-only for a command. Each is a mount, of which the kernel has 100,000 by default.
+const MAX_READ_ONLY: usize = 20_000;
+/// The number of entries after which a look says that it goes on.
+const MANY_ENTRIES: usize = 1_000_000;
+
 /// The protected names that were there before a command.
 pub(super) struct NewNames {
-    before: Inventory,
+    before: Baseline,
     started: SystemTime,
 }
 
@@ -30,23 +40,55 @@ pub(super) struct NewNames {
 pub(super) struct TakenBack {
     /// The paths that were removed.
     removed: Vec<PathBuf>,
-    /// Paths that had another name before, and have it again.
-    moved_back: Vec<(PathBuf, PathBuf)>,
-    /// Paths that could not be removed or looked at, with the reasons.
+    /// Paths that existed before, with the names that they have now.
+    moved: Vec<(PathBuf, PathBuf)>,
+    /// Files of git that have their content of before again.
+    restored: Vec<PathBuf>,
+    /// Paths that could not be taken back or looked at, with the reasons.
     left: Vec<(PathBuf, String)>,
-    /// There may be more, because the tree is too large.
-    is_part: bool,
 }
 
 impl NewNames {
-    pub(super) fn look(workspace: &Workspace) -> Self {
-        let started = SystemTime::now();
-        Self { before: Inventory::take(workspace, LookLimits::BEFORE), started }
+    /// Looks at the tree before a command that may make or change `allowed`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the command must not run: not all that has to be protected can be.
+    pub(super) fn look(
+        workspace: &Workspace,
+        looks: &Looks,
+        allowed: &[String],
+        cancel: &Cancel,
+        print: &dyn Fn(String),
+    ) -> Result<Self, String> {
+        let mut said = 0;
+        let mut goes_on = |entries: usize| {
+            if entries / MANY_ENTRIES > said {
+                said = entries / MANY_ENTRIES;
+                print(format!("Looking for protected files, {entries} files and directories so far.\n"));
+            }
+            !cancel.is_cancelled()
+        };
+        let before = looks.look(workspace, allowed, || Inventory::before(workspace, &mut goes_on));
+        let before = before.ok_or("it was cancelled")?;
+        if before.inventory().unreadable.contains(Path::new("")) {
+            return Err(
+                "the working directory cannot be listed, so what is protected in it is not known".to_owned()
+            );
+        }
+        let count = before.inventory().read_only().len();
+        if count > MAX_READ_ONLY {
+            return Err(format!(
+                "{count} protected files and directories are in the working directory, and at most {MAX_READ_ONLY} can be \
+                 kept from being written"
+            ));
+        }
+        Ok(Self { before, started: SystemTime::now() })
     }
 
     /// Returns the protected paths that exist and can be made read-only, but for `allowed`.
     pub(super) fn existing(&self, allowed: &[String]) -> Vec<PathBuf> {
-        let mut paths = self.before.read_only();
+        let mut paths = self.before.inventory().read_only();
         paths.retain(|path| !allowed.iter().any(|allowed| path == Path::new(allowed)));
         paths
     }
@@ -56,93 +98,156 @@ impl NewNames {
     ///
     /// What had another name in `tree` gets that again. Everything else is recorded in the journal and removed, under the
     /// id of the call with `.protected` after it, so that `kontekst undo --call` can bring it back.
-    pub(super) fn take_back(
-        &self,
-        work_dir: &WorkDir,
-        allowed: &[String],
-        tree: TreeBefore<'_>,
-    ) -> TakenBack {
+    pub(super) fn take_back(self, work_dir: &WorkDir, allowed: &[String], tree: TreeBefore<'_>) -> TakenBack {
         let workspace = work_dir.workspace();
-        let after = Inventory::take(workspace, LookLimits::AFTER);
-        let unreadable = after.unreadable.difference(&self.before.unreadable);
+        let before = self.before.inventory();
+        let mut opened = Vec::new();
+        let after = Inventory::after(workspace, &before.unreadable, &mut opened);
+        let unreadable = after.unreadable.difference(&before.unreadable);
         let unreadable = unreadable.map(|dir| (dir.clone(), "it cannot be listed".to_owned()));
-        let mut taken_back =
-            TakenBack { left: unreadable.collect(), is_part: !after.is_whole, ..TakenBack::default() };
-        let mut items = self.new_items(workspace, &after);
-        // Where a person has allowed something, it is not known of what moved.
-        if allowed.is_empty() {
-            items.retain(|item| match move_back(work_dir, item, tree) {
-                Some(was) => {
-                    taken_back.moved_back.push((item.path.clone(), was));
-                    false
-                }
-                None => true,
-            });
-        }
+        let mut taken_back = TakenBack { left: unreadable.collect(), ..TakenBack::default() };
         let stays = |path: &Path| is_among(allowed, path);
+        let mut removal = Removal {
+            work_dir,
+            stays: &stays,
+            git_dirs: &after.git_dirs,
+            tree,
+            started: self.started,
+            opened,
+        };
+        restore_checked(&mut removal, before, &after, &mut taken_back);
+        let items = new_items(&removal, before, &after);
         // A file `.git` stands for a git directory, which is judged by what is left of it.
         let (git_files, items): (Vec<_>, Vec<_>) =
             items.into_iter().partition(|item| item.path.ends_with(".git"));
         for items in [items, git_files] {
-            let Removed { paths, left } = removal::remove(work_dir, &items, &stays);
+            let Removed { paths, moved, left } = removal.remove(&items);
             taken_back.removed.extend(paths);
+            taken_back.moved.extend(moved);
             taken_back.left.extend(left);
+        }
+        for (dir, mode) in removal.opened.into_iter().rev() {
+            workspace.set_dir_mode(&dir, mode).ok(); // what has gone needs no mode
         }
         taken_back.removed.sort();
         taken_back
     }
+}
 
-    /// Returns what is new or has replaced a link, and what was there before.
-    fn new_items(&self, workspace: &Workspace, after: &Inventory) -> Vec<NewItem> {
-        let before: BTreeMap<&Path, &ItemKind> =
-            self.before.items.iter().map(|(path, kind)| (&**path, kind)).collect();
-        let new = after.items.iter().filter_map(|(path, kind)| {
-            let before = match before.get(&**path) {
-                None if self.before.is_whole || self.was_made_since(workspace, path) => FileState::Missing,
-                Some(ItemKind::Special) if *kind != ItemKind::Special => FileState::Missing,
-                Some(was @ ItemKind::Link(target)) if kind != *was => {
-                    FileState::Link { target: target.clone() }
-                }
-                None | Some(_) => return None,
-            };
-            Some(NewItem { path: path.clone(), before })
-        });
-        new.collect()
-    }
-
-    /// Returns true if the file system says that the file was made after the look before the command.
-    fn was_made_since(&self, workspace: &Workspace, path: &Path) -> bool {
+/// Returns what is new or has replaced a link, and what was there before.
+fn new_items(removal: &Removal<'_>, before: &Inventory, after: &Inventory) -> Vec<NewItem> {
+    let workspace = removal.work_dir.workspace();
+    let known: BTreeSet<_> = before.items.iter().map(|(path, item)| (item.inode, path.file_name())).collect();
+    let moved_with_its_directory = |path: &Path, item: &Item| {
         let place = workspace.place(path).ok().flatten();
-        place.and_then(|place| place.made_at()).is_some_and(|made| made >= self.started)
+        known.contains(&(item.inode, path.file_name())) && place.is_some_and(|place| removal.existed(&place))
+    };
+    let mut to_break = BTreeSet::new();
+    let mut items = Vec::new();
+    for (path, item) in after.items.iter().filter(|(path, _)| !before.checked.contains_key(*path)) {
+        let was = match before.items.get(path).map(|before| &before.kind) {
+            // It was an ordinary file as long as its directory was no git directory, and may be the user's.
+            None if before.pieces.contains(path)
+                && path.parent().is_some_and(|dir| after.git_dirs.contains(dir)) =>
+            {
+                to_break.extend(path.parent().filter(|_| !removal.is_all_harmless(path, path)));
+                continue;
+            }
+            None if moved_with_its_directory(path, item) => continue,
+            None => FileState::Missing,
+            Some(ItemKind::Special) if item.kind != ItemKind::Special => FileState::Missing,
+            Some(was @ ItemKind::Link(target)) if item.kind != *was => {
+                FileState::Link { target: target.clone() }
+            }
+            Some(_) => continue,
+        };
+        items.push(NewItem { path: path.clone(), before: was, is_moved: false });
+    }
+    for (path, content) in &after.checked {
+        let dir = path.parent().filter(|dir| before.pieces.contains(*dir));
+        if !git_files::is_allowed_change(path, None, Some(content)) {
+            to_break.extend(dir.and_then(Path::parent));
+        }
+    }
+    // What makes it a git directory is taken back instead.
+    for dir in to_break {
+        let parts = ["HEAD", "objects", "refs"].map(|name| dir.join(name));
+        items.extend(parts.into_iter().find(|part| !before.has(part)).map(|path| NewItem {
+            is_moved: !path.ends_with("HEAD"),
+            path,
+            before: FileState::Missing,
+        }));
+    }
+    items
+}
+
+/// Gives the files that git replaces their content of before, where a command has given them one that they may not have.
+fn restore_checked(
+    removal: &mut Removal<'_>,
+    before: &Inventory,
+    after: &Inventory,
+    taken_back: &mut TakenBack,
+) {
+    let work_dir = removal.work_dir;
+    for (path, was) in not_allowed(before, after) {
+        if (removal.stays)(path) {
+            continue;
+        }
+        let restored = work_dir.restore_sandboxed(|workspace, _| {
+            removal.opening_up(workspace, path, |workspace| restore(workspace, path, was))
+        });
+        match restored {
+            Ok(true) => taken_back.restored.push(path.clone()),
+            Ok(false) => {}
+            Err(error) => taken_back.left.push((path.clone(), error.to_string())),
+        }
     }
 }
 
-/// Returns true if the path is one of those, in any directory, or in one of them.
-fn is_among(allowed: &[String], path: &Path) -> bool {
-    allowed.iter().any(|allowed| path.ancestors().any(|path| path.ends_with(allowed)))
-}
-
-/// Gives a file or a directory the name that it had before the command. Returns that name.
-fn move_back(work_dir: &WorkDir, item: &NewItem, tree: TreeBefore<'_>) -> Option<PathBuf> {
-    if item.before != FileState::Missing {
-        return None;
-    }
-    work_dir.restore_sandboxed(|workspace, _| {
-        let place = workspace.place(&item.path).ok()??;
-        let found = place.glance().ok()?;
-        let was = tree.path_of(found.stamp()?, matches!(found.state, FileState::Dir { .. }))?;
-        place.rename_to(&workspace.place(&was).ok()??).ok()?;
-        Some(was)
+/// Returns the files that git replaces and that have become what they may not be, with what they were.
+pub(super) fn not_allowed<'a>(
+    before: &'a Inventory,
+    after: &'a Inventory,
+) -> impl Iterator<Item = (&'a PathBuf, Option<&'a Content>)> {
+    let paths: BTreeSet<&PathBuf> = before.checked.keys().chain(after.checked.keys()).collect();
+    paths.into_iter().filter_map(move |path| {
+        // Where its directory counts only since the command, it may be the user's.
+        let is_older = path.parent().is_some_and(|dir| before.pieces.contains(dir));
+        let (was, now) = (before.checked.get(path), after.checked.get(path));
+        (!is_older && !git_files::is_allowed_change(path, was, now)).then_some((path, was))
     })
+}
+
+/// Returns false if there is nothing to restore, because the directory has gone.
+pub(super) fn restore(
+    workspace: &Workspace,
+    path: &Path,
+    content: Option<&Content>,
+) -> Result<bool, PlaceError> {
+    let Some(place) = workspace.place(path)? else { return Ok(false) };
+    let mut found = place.glance()?;
+    if content.is_some() && matches!(found.state, FileState::Dir { .. }) {
+        // Nothing replaces a directory, and it may have anything in it.
+        let aside =
+            path.with_file_name(format!("taken-back.{}", found.stamp().map_or(0, |stamp| stamp.inode)));
+        place.rename_to(&workspace.place(&aside)?.ok_or(PlaceError::Changed)?)?;
+        found = Found::missing();
+    }
+    match content {
+        Some(Content::Text(text)) => place.write(&found, text.as_bytes(), 0o644)?,
+        Some(Content::Link(target)) => place.link(&found, target)?,
+        Some(Content::Unknown) => return Err(PlaceError::Changed),
+        None => place.remove_unsynced(&found)?,
+    }
+    Ok(true)
 }
 
 impl TakenBack {
     /// Returns what a person should see in the line that says how the command ended. `None` if there is nothing.
     pub(super) fn in_a_few_words(&self) -> Option<String> {
-        let moved = self.moved_back.iter().map(|(path, _)| path);
-        let taken: Vec<&PathBuf> = self.removed.iter().chain(moved).collect();
+        let moved = self.moved.iter().map(|(path, _)| path);
+        let taken: Vec<&PathBuf> = self.removed.iter().chain(moved).chain(&self.restored).collect();
         match (&taken[..], &self.left[..]) {
-            ([], []) if self.is_part => Some("; too many files to find new protected names".to_owned()),
             ([], []) => None,
             ([], [(first, _), ..]) => {
                 Some(format!("; left {}, a protected name or unreadable", shown(first)))
@@ -171,17 +276,17 @@ impl TakenBack {
                  with write_file."
             ));
         }
-        if !self.moved_back.is_empty() {
-            let moved =
-                self.moved_back.iter().map(|(path, was)| format!("{} to {}", shown(path), shown(was)));
+        if !self.moved.is_empty() {
+            let moved = self.moved.iter().map(|(path, now)| format!("{} to {}", shown(path), shown(now)));
             lines.push(format!("Moved back after the command: {}.", list(moved.collect())));
+        }
+        if !self.restored.is_empty() {
+            let names = list(self.restored.iter().map(|path| shown(path)).collect());
+            lines.push(format!("Restored after the command: {names}."));
         }
         if !self.left.is_empty() {
             let left = self.left.iter().map(|(path, reason)| format!("{} ({reason})", shown(path)));
             lines.push(format!("Not removed: {}.", list(left.collect())));
-        }
-        if self.is_part {
-            lines.push("There are too many files to find every new protected name.".to_owned());
         }
         lines.join("\n")
     }

@@ -1,13 +1,15 @@
 //! Removes protected names that a command has made, with everything in them.
 
 use std::{
+    collections::BTreeSet,
     ffi::{OsStr, OsString},
     fs::File,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
-use rustix::fs::Dir;
+use rustix::{fs::Dir, io::Errno};
 
 use crate::{
     core::error_chain,
@@ -15,7 +17,8 @@ use crate::{
     tools::{
         WorkDir, Workspace,
         protected::git_files,
-        workspace::{Found, PlaceError},
+        tree::TreeBefore,
+        workspace::{Found, Place, PlaceError},
     },
 };
 
@@ -30,12 +33,30 @@ pub(super) struct NewItem {
     pub(super) path: PathBuf,
     /// The state before the command: missing, or a link, which is made again.
     pub(super) before: FileState,
+    /// It gets another name and is not removed, because it may have anything in it.
+    pub(super) is_moved: bool,
 }
 
+/// What is known of the tree when protected names are taken back.
+pub(super) struct Removal<'a> {
+    pub(super) work_dir: &'a WorkDir,
+    /// Says what may stay.
+    pub(super) stays: &'a (dyn Fn(&Path) -> bool + Sync),
+    pub(super) git_dirs: &'a BTreeSet<PathBuf>,
+    pub(super) tree: TreeBefore<'a>,
+    /// The beginning of the command.
+    pub(super) started: SystemTime,
+    /// Directories that were opened up, with the modes that they had.
+    pub(super) opened: Vec<(PathBuf, u32)>,
+}
+
+/// What was taken back.
 #[derive(Debug, Default)]
 pub(super) struct Removed {
     /// The items that are gone as a whole, and of the others the paths in them that are gone.
     pub(super) paths: Vec<PathBuf>,
+    /// Paths that existed before the command, with the names that they have now.
+    pub(super) moved: Vec<(PathBuf, PathBuf)>,
     /// The paths that could not be removed, with the reasons.
     pub(super) left: Vec<(PathBuf, String)>,
 }
@@ -53,39 +74,139 @@ impl Step<'_> {
     }
 }
 
-/// Removes the items, but for what `stays` says. What is removed is in the journal before, with its content if that is not
-/// too large.
-pub(super) fn remove(
-    work_dir: &WorkDir,
-    items: &[NewItem],
-    stays: &(dyn Fn(&Path) -> bool + Sync),
-) -> Removed {
-    let limit = work_dir.recording().map_or(0, |(entry, ..)| entry.journal().max_file_bytes());
-    let mut removed = Removed::default();
-    let steps = work_dir.restore_sandboxed(|workspace, _| {
-        let mut plan =
-            Plan { workspace, stays, limit, bytes_left: MAX_KEPT, steps: Vec::new(), left: Vec::new() };
-        for item in items {
-            plan.add(item, &item.path);
+impl Removal<'_> {
+    /// Removes the items, but for what may stay. What is removed is in the journal before, with its content if that is not
+    /// too large. What existed before the command under another name is never removed: it gets that name again, or a new one.
+    pub(super) fn remove(&mut self, items: &[NewItem]) -> Removed {
+        let work_dir = self.work_dir;
+        let limit = work_dir.recording().map_or(0, |(entry, ..)| entry.journal().max_file_bytes());
+        let mut removed = Removed::default();
+        let steps = work_dir.restore_sandboxed(|workspace, _| {
+            let mut plan = Plan {
+                workspace,
+                of: self,
+                limit,
+                bytes_left: MAX_KEPT,
+                steps: Vec::new(),
+                removed: &mut removed,
+            };
+            for item in items {
+                plan.add(item, &item.path);
+            }
+            plan.steps
+        });
+        record(work_dir, &steps[..steps.len().min(MAX_RECORDED)]);
+        work_dir.restore_sandboxed(|workspace, _| {
+            for step in &steps {
+                match self.opening_up(workspace, &step.path, |workspace| take_away(workspace, step)) {
+                    Ok(true) => removed.paths.push(step.path.clone()),
+                    Ok(false) => {}
+                    Err(error) => removed.left.push((step.path.clone(), error.to_string())),
+                }
+            }
+        });
+        removed.paths.sort();
+        // What is in a directory that is gone is not named.
+        removed.paths.dedup_by(|inner, outer| inner.starts_with(outer));
+        removed
+    }
+
+    /// Changes an entry of a directory that the command may have closed to its owner.
+    pub(super) fn opening_up<T>(
+        &mut self,
+        workspace: &Workspace,
+        path: &Path,
+        change: impl Fn(&Workspace) -> Result<T, PlaceError>,
+    ) -> Result<T, PlaceError> {
+        match change(workspace) {
+            Err(PlaceError::Io(Errno::ACCESS)) => {
+                let parent = path.parent().unwrap_or(path);
+                self.opened.push((parent.to_owned(), workspace.open_up(parent)?));
+                change(workspace)
+            }
+            done => done,
         }
-        removed.left = plan.left;
-        plan.steps
-    });
-    record(work_dir, &steps[..steps.len().min(MAX_RECORDED)]);
-    work_dir.restore_sandboxed(|workspace, _| {
-        for step in &steps {
-            match take_away(workspace, step) {
-                Ok(true) => removed.paths.push(step.path.clone()),
-                Ok(false) => {}
-                Err(error) => removed.left.push((step.path.clone(), error.to_string())),
+    }
+
+    /// Returns true if the file system says that the file or directory was made before the command. No program can change
+    /// that time.
+    pub(super) fn existed(&self, place: &Place) -> bool {
+        place.made_at().is_some_and(|made| made + CLOCK_TICK < self.started)
+    }
+
+    /// Returns true for what every new repository has and what makes git run nothing. A directory is judged without what is in
+    /// it. `item` is the protected path, and `path` the same one or one in it.
+    fn is_harmless(
+        &self,
+        workspace: &Workspace,
+        item: &Path,
+        path: &Path,
+        state: &FileState,
+        file: Option<&File>,
+    ) -> bool {
+        let (Some(above), Ok(inner)) = (item.parent(), path.strip_prefix(item)) else { return false };
+        // A bare repository is protected by its name, too.
+        if !self.git_dirs.contains(above) && !above.as_os_str().as_bytes().ends_with(b".git") {
+            return false;
+        }
+        let name = item.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        match (state, file) {
+            (FileState::Dir { .. }, _) => git_files::is_harmless_dir(name, inner),
+            (_, Some(file)) => {
+                let text = || git_files::text_of(file);
+                git_files::is_harmless_file(item, inner, workspace.absolute_names(), self.git_dirs, text)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the path and everything in it is harmless to git.
+    pub(super) fn is_all_harmless(&self, item: &Path, path: &Path) -> bool {
+        let workspace = self.work_dir.workspace();
+        let Ok(Some(found)) = workspace.place(path).map(|place| place?.glance().ok()) else { return false };
+        let file = workspace.open_real(path);
+        let inner =
+            |names: Vec<OsString>| names.iter().all(|name| self.is_all_harmless(item, &path.join(name)));
+        self.is_harmless(workspace, item, path, &found.state, file.as_ref())
+            && (file.is_some() || names_in(workspace, path).is_ok_and(inner))
+    }
+
+    /// Gives something the name that it had before the command or, if that is not known or taken, one that protects nothing.
+    /// Returns that name. `None` if it is another name of a file that has its own, too.
+    fn move_away(
+        &self,
+        workspace: &Workspace,
+        path: &Path,
+        place: &Place,
+        found: &Found,
+    ) -> Result<Option<PathBuf>, PlaceError> {
+        let is_dir = matches!(found.state, FileState::Dir { .. });
+        let was = found.stamp().and_then(|stamp| self.tree.path_of(stamp, is_dir)).filter(|was| was != path);
+        if let Some(was) = was
+            && let Some(old) = workspace.place(&was)?
+        {
+            let inode = |found: &Found| found.stamp().map(|stamp| stamp.inode);
+            match place.rename_to(&old) {
+                Ok(()) => return Ok(Some(was)),
+                Err(_) if inode(&old.glance()?) == inode(found) => return Ok(None),
+                Err(_) => {}
             }
         }
-    });
-    removed.paths.sort();
-    // What is in a directory that is gone is not named.
-    removed.paths.dedup_by(|inner, outer| inner.starts_with(outer));
-    removed
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for number in 1.. {
+            let aside = path.with_file_name(format!("taken-back.{name}.{number}"));
+            let Some(other) = workspace.place(&aside)? else { break };
+            match place.rename_to(&other) {
+                Err(PlaceError::Io(Errno::EXIST)) => {}
+                renamed => return renamed.map(|()| Some(aside)),
+            }
+        }
+        Err(PlaceError::Changed)
+    }
 }
+
+/// The time by which the clock of a file system may be behind.
+pub(super) const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// Records that the command has made the paths, and, as another call, that they are removed. So an undo of the run leaves
 /// them removed, and an undo of that other call brings them back.
@@ -136,34 +257,39 @@ fn take_away(workspace: &Workspace, step: &Step<'_>) -> Result<bool, PlaceError>
 }
 
 /// Collects what is to be removed: what is in a directory before the directory.
-struct Plan<'w, 'a> {
-    workspace: &'w Workspace,
-    stays: &'a (dyn Fn(&Path) -> bool + Sync),
+struct Plan<'p, 'a> {
+    workspace: &'p Workspace,
+    of: &'p Removal<'p>,
     /// The largest file that is kept, and what all may have together.
     limit: u64,
     bytes_left: u64,
     steps: Vec<Step<'a>>,
-    left: Vec<(PathBuf, String)>,
+    removed: &'p mut Removed,
 }
 
 impl<'a> Plan<'_, 'a> {
     fn add(&mut self, item: &'a NewItem, path: &Path) {
         if let Err(error) = self.try_to_add(item, path) {
-            self.left.push((path.to_owned(), error.to_string()));
+            self.removed.left.push((path.to_owned(), error.to_string()));
         }
     }
 
     fn try_to_add(&mut self, item: &'a NewItem, path: &Path) -> Result<(), PlaceError> {
         let Some(place) = self.workspace.place(path)? else { return Ok(()) };
         let found = place.glance()?;
-        if found.state == FileState::Missing || (self.stays)(path) {
+        if found.state == FileState::Missing || (self.of.stays)(path) {
             return Ok(());
         }
         let file = self.workspace.open_real(path);
-        let stays = is_harmless_to_git(&item.path, path, &found.state, file.as_ref())
+        let stays = self.of.is_harmless(self.workspace, &item.path, path, &found.state, file.as_ref())
             || file.as_ref().is_some_and(|file| self.leads_to_git_dir(path, file));
-        if matches!(found.state, FileState::Dir { .. }) {
-            for name in self.names_in(path)? {
+        if !stays && (item.is_moved || (item.before == FileState::Missing && self.of.existed(&place))) {
+            if let Some(now) = self.of.move_away(self.workspace, path, &place, &found)? {
+                self.removed.moved.push((path.to_owned(), now));
+                return Ok(());
+            }
+        } else if matches!(found.state, FileState::Dir { .. }) {
+            for name in names_in(self.workspace, path)? {
                 self.add(item, &path.join(name));
             }
         }
@@ -182,36 +308,20 @@ impl<'a> Plan<'_, 'a> {
     }
 
     /// Returns true for the `.git` of a submodule or of a further working tree, whose git directory is in the working
-    /// directory and has nothing in it that a command has made and that steers git: such files are removed before.
+    /// directory. What steers git there is judged by itself.
     fn leads_to_git_dir(&self, path: &Path, file: &File) -> bool {
         let roots = self.workspace.absolute_names();
         let git_dir = git_files::text_of(file).and_then(|text| git_files::git_dir_of(path, &text, roots));
-        git_dir.is_some_and(|dir| {
-            // The name of the first of them that is there stays protected, and with it all directories above it.
-            let has = |name: &str| self.workspace.open_real(&dir.join(name)).is_some();
-            self.workspace.open_real_dir(&dir).is_ok() && (has("commondir") || has("config"))
-        })
-    }
-
-    fn names_in(&self, path: &Path) -> Result<Vec<OsString>, PlaceError> {
-        let list = || Dir::read_from(self.workspace.open_real_dir(path)?);
-        let listing = list().or_else(|_| {
-            if let Some(place) = self.workspace.place(path).ok().flatten() {
-                place.open_up().ok(); // the next attempt says what is wrong
-            }
-            list()
-        })?;
-        let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-        Ok(names.filter(|name| name != "." && name != "..").collect())
+        git_dir.is_some_and(|dir| self.of.git_dirs.contains(&dir))
     }
 }
 
-/// Returns true for what every new repository has and what makes git run nothing.
-fn is_harmless_to_git(item: &Path, path: &Path, state: &FileState, file: Option<&File>) -> bool {
-    let Ok(inner) = path.strip_prefix(item) else { return false };
-    match (state, file) {
-        (FileState::Dir { .. }, _) => git_files::is_harmless_dir(item, inner),
-        (_, Some(file)) => git_files::is_harmless_file(item, inner, || git_files::text_of(file)),
-        _ => false,
-    }
+fn names_in(workspace: &Workspace, dir: &Path) -> Result<Vec<OsString>, PlaceError> {
+    let list = || Dir::read_from(workspace.open_real_dir(dir)?);
+    let listing = list().or_else(|_| {
+        workspace.open_up(dir).ok(); // the next attempt says what is wrong
+        list()
+    })?;
+    let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    Ok(names.filter(|name| name != "." && name != "..").collect())
 }

@@ -14,6 +14,7 @@ use crate::{
 };
 
 use super::{
+    concurrent::Looks,
     environment,
     linked_worktree::{self, InUse, Repository},
     new_names::NewNames,
@@ -39,6 +40,7 @@ pub struct CommandRunner {
     /// The layers of the sandbox that work on this machine. Found when the first command needs them.
     found: Arc<OnceLock<FoundLayers>>,
     git_dirs: InUse,
+    looks: Looks,
 }
 
 /// The result of a command line.
@@ -98,6 +100,7 @@ impl CommandRunner {
             environment: environment::of_commands(&host.environment, &config.environment),
             found: Arc::default(),
             git_dirs: InUse::default(),
+            looks: Looks::default(),
         })
     }
 
@@ -126,7 +129,8 @@ impl CommandRunner {
             return Err(format!("commands need the whole sandbox, and {missing}"));
         }
         let workspace = work_dir.workspace();
-        let new_names = self.takes_back().then(|| NewNames::look(workspace));
+        let look = || NewNames::look(workspace, &self.looks, job.names, cancel, print);
+        let new_names = self.takes_back().then(look).transpose()?;
         let repository = self.repository(workspace);
         let spec = CommandSpec {
             line: job.line,
@@ -148,7 +152,7 @@ impl CommandRunner {
             // A line that a rule allows was not proposed, so nobody has read this yet.
             tree.note().into_iter().for_each(print);
             let end = sandbox.run(&spec, cancel, &mut on_output);
-            let taken_back = new_names.as_ref().map(|names| names.take_back(work_dir, job.names, tree));
+            let taken_back = new_names.map(|names| names.take_back(work_dir, job.names, tree));
             (end, taken_back.unwrap_or_default())
         })
         .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?;
@@ -159,7 +163,7 @@ impl CommandRunner {
             taken_back.in_a_few_words().unwrap_or_default()
         );
         let output = output.into_text();
-        let notes = [taken_back.note(), repository.note(end.ending, &output)];
+        let notes = [taken_back.note(), repository.restore(), repository.note(end.ending, &output)];
         let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { ending: end.ending, summary, output, note })
     }

@@ -1,5 +1,7 @@
 //! Judges many files of one directory, of whose path only the end is compared again for each of them.
 
+use std::ffi::OsStr;
+
 use super::{Access, class_of, index, inventory::NAMES_ABOVE, normalized};
 
 /// The names of a directory, for one kind of access to the files in it.
@@ -28,12 +30,19 @@ impl DirNames {
         Self { access, is_protected, ends }
     }
 
+    /// Returns true if a file of this name is protected or, if it is a directory, all files in it. Where the name may
+    /// stand for both, as a link does, it counts as a file.
+    pub(super) fn protects_entry(&self, name: &OsStr, is_dir: bool) -> bool {
+        let name = normalized(&name.to_string_lossy());
+        self.is_protected || self.ends.iter().any(|end| index::protects_last(end, &name, is_dir, self.access))
+    }
+
     /// Returns true if a person must approve the access to the file of this name.
     pub(in crate::tools) fn protects(&self, name: &str) -> bool {
         // A pattern that ends above the file protects the whole directory.
         self.is_protected || {
             let name = normalized(name);
-            self.ends.iter().any(|end| index::protects_last(end, &name, self.access))
+            self.ends.iter().any(|end| index::protects_last(end, &name, false, self.access))
         }
     }
 }

@@ -60,9 +60,10 @@ pub(super) fn class_of(names: &[String], access: Access) -> Option<&'static Clas
     found.min().map(|class| &CLASSES[class])
 }
 
-/// Returns true if a pattern that ends at the last name of a path protects it. All names are normalized.
-pub(super) fn protects_last(above: &[String], name: &str, access: Access) -> bool {
-    first_class(above, name, |pattern| pattern.asks(access)).is_some()
+/// Returns true if a pattern that ends at the last name of a path protects it, as a directory or as anything. All names are
+/// normalized.
+pub(super) fn protects_last(above: &[String], name: &str, is_dir: bool, access: Access) -> bool {
+    first_class(above, name, |pattern| (pattern.is_dir || !is_dir) && pattern.asks(access)).is_some()
 }
 
 /// Returns the number of the first class that has one of these patterns, which ends at the last name.
@@ -104,6 +105,7 @@ fn asks(class: &Class, access: Access) -> bool {
         Guards::ReadsAndWrites => true,
         Guards::Writes => access != Access::Read,
         Guards::UnapprovedReads => access == Access::UnapprovedRead,
+        Guards::Nothing => false,
     }
 }
 

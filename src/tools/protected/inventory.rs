@@ -1,53 +1,53 @@
-//! Finds the protected names of a working directory: before a command, so that it cannot change them, and after it, to see
-//! which ones are new.
+//! Finds the protected names and the git directories of a working directory: before a command, so that it cannot change
+//! them, and after it, to see which ones are new.
+//!
+//! The look has no limit, because what is not seen is not protected. It reads names and small files of git only.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     ffi::{OsStr, OsString},
     os::{
-        fd::AsFd as _,
+        fd::{AsFd as _, OwnedFd},
         unix::ffi::{OsStrExt as _, OsStringExt as _},
     },
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 
-use super::{Access, class_of, git_files};
+use super::{
+    Access, class_of,
+    dir::DirNames,
+    git_files::{self, Content, Part},
+};
 use crate::tools::Workspace;
 
-/// The number of files and directories that are made read-only for a command. Each is a mount.
-const MAX_READ_ONLY: usize = 1_000;
-/// Directories of build systems, which are large and have nothing in them that is protected.
+/// Directories of build systems. They are large and full of names that protect something elsewhere, so that only git
+/// directories are looked for in them.
 const BUILT: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
 /// The number of names of a directory's own path that can belong to a pattern together with names in it: one less than
 /// the longest pattern of the table has.
 pub(super) const NAMES_ABOVE: usize = 2;
 
-/// A limit for looking at a tree.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tools) struct LookLimits {
-    entries: usize,
-    time: Duration,
-}
-
-impl LookLimits {
-    /// For the look before a command, for which a person may wait.
-    pub(in crate::tools) const BEFORE: Self = Self { entries: 100_000, time: Duration::from_millis(300) };
-    /// For the look after it. It is larger, so that a command cannot hide a file among many others.
-    pub(in crate::tools) const AFTER: Self = Self { entries: 2_000_000, time: Duration::from_secs(10) };
-}
-
-/// The protected names of a working directory at one moment.
+/// The protected names of a working directory at one moment. Paths are relative to it, without links above them.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Inventory {
-    /// Paths relative to the working directory, without links above them. The outer ones come first.
-    pub(in crate::tools) items: Vec<(PathBuf, ItemKind)>,
+    pub(in crate::tools) items: BTreeMap<PathBuf, Item>,
+    /// What git takes for a git directory, and everything named `.git`.
+    pub(in crate::tools) git_dirs: BTreeSet<PathBuf>,
+    /// Files of git directories that git replaces while it works, and that may not have every content.
+    pub(in crate::tools) checked: BTreeMap<PathBuf, Content>,
+    /// Names that count in a git directory, and are in a directory that is none.
+    pub(in crate::tools) pieces: BTreeSet<PathBuf>,
     /// Directories that this user cannot list.
     pub(in crate::tools) unreadable: BTreeSet<PathBuf>,
-    /// False if the tree is too large for the limits, so that some names are missing.
-    pub(in crate::tools) is_whole: bool,
+}
+
+/// A protected name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tools) struct Item {
+    pub(in crate::tools) kind: ItemKind,
+    pub(in crate::tools) inode: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,36 +62,61 @@ pub(in crate::tools) enum ItemKind {
 }
 
 impl Inventory {
-    /// Looks at the tree. Links are not followed. Of a `.git` only what steers git is listed, because commands may commit.
-    pub(in crate::tools) fn take(workspace: &Workspace, limits: LookLimits) -> Self {
-        let mut look = Look {
-            inventory: Self { is_whole: true, ..Self::default() },
-            open: VecDeque::from([PathBuf::new()]),
-            above: names_above(workspace),
-            entries_left: limits.entries,
-            until: Instant::now() + limits.time,
-        };
-        while let Some(dir) = look.open.pop_front() {
-            if !look.directory(workspace, &dir) {
-                look.inventory.is_whole = false;
-                break;
-            }
-        }
+    /// Looks at the tree before a command. Links are not followed. `goes_on` is told the number of entries after each
+    /// directory. Returns `None` if it says no.
+    pub(in crate::tools) fn before(
+        workspace: &Workspace,
+        goes_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Option<Self> {
+        let mut look = Look::new(workspace);
+        look.all(goes_on).then_some(look.inventory)
+    }
+
+    /// Looks at the tree after a command. A directory that is not in `unreadable` and cannot be listed any more is opened up,
+    /// and comes into `opened` with the mode that it had.
+    pub(in crate::tools) fn after(
+        workspace: &Workspace,
+        unreadable: &BTreeSet<PathBuf>,
+        opened: &mut Vec<(PathBuf, u32)>,
+    ) -> Self {
+        let mut look = Look::new(workspace);
+        look.opened = Some((unreadable, opened));
+        look.all(&mut |_| true);
         look.inventory
     }
 
     /// Returns the files and directories that a command gets read-only, the outer ones first. Nothing is mounted on a link.
     pub(in crate::tools) fn read_only(&self) -> Vec<PathBuf> {
-        let mounted = self.items.iter().filter(|(_, kind)| matches!(kind, ItemKind::File | ItemKind::Dir));
-        mounted.take(MAX_READ_ONLY).map(|(path, _)| path.clone()).collect()
+        let is_mounted = |item: &Item| matches!(item.kind, ItemKind::File | ItemKind::Dir);
+        let items = self.items.iter().filter(|(_, item)| is_mounted(item)).map(|(path, _)| path);
+        // What cannot be listed may have anything in it.
+        items.chain(&self.unreadable).cloned().collect()
+    }
+
+    /// Removes everything that `is_new` says of its path.
+    pub(in crate::tools) fn forget(&mut self, is_new: &dyn Fn(&Path) -> bool) {
+        self.items.retain(|path, _| !is_new(path));
+        self.checked.retain(|path, _| !is_new(path));
+        self.git_dirs.retain(|path| !is_new(path));
+        self.pieces.retain(|path| !is_new(path));
+    }
+
+    /// Returns true if the path was there, as far as this has it.
+    pub(in crate::tools) fn has(&self, path: &Path) -> bool {
+        self.items.contains_key(path)
+            || self.checked.contains_key(path)
+            || self.git_dirs.contains(path)
+            || self.pieces.contains(path)
     }
 }
 
 /// Returns the reason for which a file or directory of this name is protected, as the rest of a sentence. The path is
 /// relative to the working directory.
 pub(in crate::tools) fn reason(workspace: &Workspace, path: &Path) -> Option<&'static str> {
-    let path = joined(&names_above(workspace), path);
-    class_of(&path, Access::Write).map(|class| class.reason)
+    let above = names_above(workspace);
+    let class = class_of(&format!("{above}/{}", path.to_string_lossy()), Access::Write);
+    let in_git_dir = || git_files::dir_around(workspace, path).map(|_| git_files::REASON);
+    class.map(|class| class.reason).or_else(in_git_dir)
 }
 
 /// Returns the end of the working directory's own path, unless everything in it is protected for that. Then the names
@@ -105,84 +130,199 @@ fn names_above(workspace: &Workspace) -> String {
     names[names.len().saturating_sub(NAMES_ABOVE)..].join("/")
 }
 
-fn joined(above: &str, path: &Path) -> String {
-    format!("{above}/{}", path.to_string_lossy())
+/// What a directory is to the look.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Tree,
+    /// A directory of a build system.
+    Built,
+    /// A directory of a git directory with git directories in it, at any depth.
+    Container,
+    /// The state of an operation of git that is not finished.
+    State,
 }
 
-struct Look {
+struct Look<'a> {
+    workspace: &'a Workspace,
     inventory: Inventory,
     /// The directories that are still to be looked into.
-    open: VecDeque<PathBuf>,
+    open: VecDeque<(PathBuf, Inside)>,
     above: String,
-    entries_left: usize,
-    until: Instant,
+    entries: usize,
+    /// The directories that are not opened up, and those that were, with their modes.
+    opened: Option<(&'a BTreeSet<PathBuf>, &'a mut Vec<(PathBuf, u32)>)>,
 }
 
-impl Look {
-    /// Returns false if a limit is reached.
-    fn directory(&mut self, workspace: &Workspace, dir: &Path) -> bool {
-        let Ok(fd) = workspace.open_real_dir(dir) else {
-            self.inventory.unreadable.insert(dir.to_owned());
-            return true;
-        };
-        let Ok(entries) = Dir::read_from(fd.as_fd()) else { return true };
-        for entry in entries.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
+struct Entry {
+    name: OsString,
+    kind: FileType,
+    inode: u64,
+}
+
+impl<'a> Look<'a> {
+    fn new(workspace: &'a Workspace) -> Self {
+        Self {
+            workspace,
+            inventory: Inventory::default(),
+            open: VecDeque::from([(PathBuf::new(), Inside::Tree)]),
+            above: names_above(workspace),
+            entries: 0,
+            opened: None,
+        }
+    }
+
+    fn all(&mut self, goes_on: &mut dyn FnMut(usize) -> bool) -> bool {
+        while let Some((dir, inside)) = self.open.pop_front() {
+            match self.list(&dir) {
+                Some((fd, entries)) => {
+                    self.entries += entries.len();
+                    self.directory(&fd, &dir, inside, entries);
+                }
+                None => {
+                    self.inventory.unreadable.insert(dir);
+                }
             }
-            if self.entries_left == 0 || Instant::now() > self.until {
+            if !goes_on(self.entries) {
                 return false;
             }
-            self.entries_left -= 1;
-            let kind = match entry.file_type() {
-                FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                kind => kind,
-            };
-            let kind = match kind {
-                FileType::RegularFile => ItemKind::File,
-                FileType::Directory => ItemKind::Dir,
-                FileType::Symlink => {
-                    let target = readlinkat(&fd, name, Vec::new()).unwrap_or_default().into_bytes();
-                    ItemKind::Link(PathBuf::from(OsString::from_vec(target)))
-                }
-                _ => ItemKind::Special,
-            };
-            self.entry(dir.join(name), name, kind);
         }
         true
     }
 
-    fn entry(&mut self, path: PathBuf, name: &OsStr, kind: ItemKind) {
-        let found = match git_files::place_of(&path, kind == ItemKind::Dir) {
-            git_files::Place::Directory => {
-                self.open.push_back(path);
-                return;
+    fn list(&mut self, dir: &Path) -> Option<(OwnedFd, Vec<Entry>)> {
+        let workspace = self.workspace;
+        if let Some(listed) = entries_of(workspace, dir) {
+            return Some(listed);
+        }
+        let (_, opened) = self.opened.as_mut().filter(|(never, _)| !never.contains(dir))?;
+        opened.push((dir.to_owned(), workspace.open_up(dir).ok()?));
+        entries_of(workspace, dir)
+    }
+
+    fn directory(&mut self, fd: &OwnedFd, dir: &Path, inside: Inside, entries: Vec<Entry>) {
+        if inside == Inside::State {
+            return entries.iter().for_each(|entry| self.state_file(fd, dir, entry));
+        }
+        let has = |wanted: &str| entries.iter().any(|entry| git_files::is_named(&entry.name, wanted));
+        let is_git = dir.ends_with(".git") || git_files::is_git_dir(has);
+        if is_git {
+            self.inventory.git_dirs.insert(dir.to_owned());
+        }
+        let is_strict = is_git && dir.iter().any(|name| name == ".git");
+        let names = (inside == Inside::Tree && !is_strict).then(|| self.names_of(dir));
+        for entry in entries {
+            let part = git_files::part_of(&entry.name, is_strict);
+            if is_git && part != Part::Other {
+                self.git_entry(fd, dir.join(&entry.name), &entry, part, is_strict);
+                // Who works in a bare repository may have files of every name in its directories.
+                if is_strict || part == Part::Fixed || entry.kind != FileType::Directory {
+                    continue;
+                }
+            } else if !matches!(part, Part::Other | Part::Data) {
+                self.inventory.pieces.insert(dir.join(&entry.name));
             }
-            git_files::Place::Steers => true,
-            git_files::Place::Other => return,
-            git_files::Place::Outside => self.is_protected(&path, &kind),
-        };
-        let is_built = || BUILT.iter().any(|built| name == *built);
-        if found {
-            self.inventory.items.push((path, kind));
-        } else if kind == ItemKind::Dir && !is_built() {
-            self.open.push_back(path);
+            self.tree_entry(fd, dir, &entry, inside, names.as_ref());
         }
     }
 
-    fn is_protected(&self, path: &Path, kind: &ItemKind) -> bool {
-        let path = joined(&self.above, path);
-        // `x` stands for any file in it.
-        let of_dir = || class_of(&format!("{path}/x"), Access::Write).is_some();
-        match kind {
-            ItemKind::Dir => of_dir(),
-            ItemKind::File | ItemKind::Special => class_of(&path, Access::Write).is_some(),
-            // It can stand for both.
-            ItemKind::Link(_) => class_of(&path, Access::Write).is_some() || of_dir(),
+    /// Returns what the directory's own path says about names in it.
+    fn names_of(&self, dir: &Path) -> DirNames {
+        let path = format!("{}/{}", self.above, dir.to_string_lossy());
+        DirNames::new(std::iter::once(path.trim_end_matches('/')), Access::Write)
+    }
+
+    fn tree_entry(
+        &mut self,
+        fd: &OwnedFd,
+        dir: &Path,
+        entry: &Entry,
+        inside: Inside,
+        names: Option<&DirNames>,
+    ) {
+        let is_dir = entry.kind == FileType::Directory;
+        let is_git = is_dir && entry.name == ".git";
+        let is_protected = || names.is_some_and(|names| names.protects_entry(&entry.name, is_dir));
+        if !is_git && is_protected() {
+            self.item(fd, dir.join(&entry.name), entry);
+        } else if is_dir {
+            let is_built = BUILT.iter().any(|built| entry.name == *built);
+            let inside = if is_built { Inside::Built } else { inside };
+            self.open.push_back((dir.join(&entry.name), inside));
         }
     }
+
+    fn git_entry(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry, part: Part, is_strict: bool) {
+        let is_dir = entry.kind == FileType::Directory;
+        match part {
+            Part::Head if !is_dir => self.check(fd, path, entry),
+            Part::Objects if is_dir => {
+                // Both name another directory with objects.
+                for name in ["info/alternates", "info/http-alternates"].map(|name| path.join(name)) {
+                    let found = self.workspace.place(&name).ok().flatten();
+                    let stamp = found.and_then(|place| place.glance().ok()?.stamp());
+                    let item = stamp.map(|stamp| Item { kind: ItemKind::File, inode: stamp.inode });
+                    self.inventory.items.extend(item.map(|item| (name, item)));
+                }
+            }
+            // Elsewhere it is looked into as a directory of the tree.
+            Part::Container if is_dir && !is_strict => {}
+            Part::Container if is_dir => self.open.push_back((path, Inside::Container)),
+            Part::State if is_dir => self.open.push_back((path, Inside::State)),
+            Part::Data | Part::Refs => {}
+            _ => self.item(fd, path, entry),
+        }
+    }
+
+    fn state_file(&mut self, fd: &OwnedFd, dir: &Path, entry: &Entry) {
+        if git_files::is_state_file(&entry.name) {
+            self.check(fd, dir.join(&entry.name), entry);
+        }
+    }
+
+    fn check(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry) {
+        let content = match entry.kind {
+            FileType::Symlink => Content::Link(target_of(fd, &entry.name)),
+            _ => {
+                let text = self.workspace.open_real(&path).and_then(|file| git_files::text_of(&file));
+                text.map_or(Content::Unknown, Content::Text)
+            }
+        };
+        self.inventory.checked.insert(path, content);
+    }
+
+    fn item(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry) {
+        let kind = match entry.kind {
+            FileType::RegularFile => ItemKind::File,
+            FileType::Directory => ItemKind::Dir,
+            FileType::Symlink => ItemKind::Link(target_of(fd, &entry.name)),
+            _ => ItemKind::Special,
+        };
+        self.inventory.items.insert(path, Item { kind, inode: entry.inode });
+    }
+}
+
+fn target_of(fd: &OwnedFd, name: &OsStr) -> PathBuf {
+    PathBuf::from(OsString::from_vec(readlinkat(fd, name, Vec::new()).unwrap_or_default().into_bytes()))
+}
+
+/// Returns everything in the directory, or `None` if it cannot be listed as a whole.
+fn entries_of(workspace: &Workspace, dir: &Path) -> Option<(OwnedFd, Vec<Entry>)> {
+    let fd = workspace.open_real_dir(dir).ok()?;
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(fd.as_fd()).ok()? {
+        let entry = entry.ok()?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+            kind => kind,
+        };
+        entries.push(Entry { name: name.to_owned(), kind, inode: entry.ino() });
+    }
+    Some((fd, entries))
 }
 
 #[cfg(test)]
@@ -192,14 +332,13 @@ mod tests {
     use super::*;
     use crate::tools::WorkDir;
 
-    fn found(dir: &Path) -> Vec<(String, ItemKind)> {
+    fn inventory(dir: &Path) -> Inventory {
         let work_dir = WorkDir::without_home(dir).unwrap();
-        let inventory = Inventory::take(work_dir.workspace(), LookLimits::BEFORE);
-        assert!(inventory.is_whole);
-        let mut found: Vec<_> =
-            inventory.items.into_iter().map(|(path, kind)| (path.display().to_string(), kind)).collect();
-        found.sort_by(|one, other| one.0.cmp(&other.0));
-        found
+        Inventory::before(work_dir.workspace(), &mut |_| true).unwrap()
+    }
+
+    fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<&'a str> {
+        paths.into_iter().map(|path| path.to_str().unwrap()).collect()
     }
 
     fn put(dir: &Path, path: &str) {
@@ -214,12 +353,19 @@ mod tests {
         for path in [
             ".git/hooks/x",
             ".git/config",
+            ".git/unknown",
+            ".git/index",
             ".git/objects/a/config",
+            ".git/objects/info/alternates",
             ".git/refs/heads/hooks/x",
             ".git/HEAD",
+            ".git/rebase-merge/git-rebase-todo",
             ".git/modules/lib/a/config",
+            ".git/modules/lib/a/HEAD",
+            ".git/modules/lib/a/refs/x",
             ".git/modules/lib/a/objects/x",
             ".git/worktrees/w/commondir",
+            ".git/worktrees/w/HEAD",
             "bare.git/hooks/x",
             "sub/.env",
             "src/main.rs",
@@ -230,15 +376,16 @@ mod tests {
             put(dir.path(), path);
         }
         std::os::unix::fs::symlink("src/main.rs", dir.path().join(".bashrc")).unwrap();
-        let found = found(dir.path());
-        let names: Vec<&str> = found.iter().map(|(path, _)| path.as_str()).collect();
+        let found = inventory(dir.path());
         assert_eq!(
-            names,
+            names(found.items.keys()),
             [
                 ".bashrc",
                 ".git/config",
                 ".git/hooks",
                 ".git/modules/lib/a/config",
+                ".git/objects/info/alternates",
+                ".git/unknown",
                 ".git/worktrees/w/commondir",
                 ".github/workflows",
                 "AGENTS.md",
@@ -246,16 +393,80 @@ mod tests {
                 "sub/.env"
             ]
         );
-        assert_eq!(found[0].1, ItemKind::Link("src/main.rs".into()));
+        assert_eq!(found.items[Path::new(".bashrc")].kind, ItemKind::Link("src/main.rs".into()));
+        assert_eq!(names(&found.git_dirs), [".git", ".git/modules/lib/a", ".git/worktrees/w"]);
+        let checked = [
+            ".git/HEAD",
+            ".git/modules/lib/a/HEAD",
+            ".git/rebase-merge/git-rebase-todo",
+            ".git/worktrees/w/HEAD",
+        ];
+        assert_eq!(names(found.checked.keys()), checked);
+    }
+
+    #[test]
+    fn a_git_directory_is_one_under_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["HEAD", "refs/x", "config", "src/a.rs", "hooks/x", ".env"] {
+            put(dir.path(), path);
+            put(dir.path(), &format!("node_modules/a/{path}"));
+        }
+        let found = inventory(dir.path());
+        assert!(found.git_dirs.is_empty() && found.checked.is_empty());
+        assert_eq!(names(found.items.keys()), [".env"]);
+        assert!(found.has(Path::new("config")) && found.has(Path::new("node_modules/a/HEAD")));
+        put(dir.path(), "objects/x");
+        put(dir.path(), "node_modules/a/commondir");
+        let found = inventory(dir.path());
+        assert_eq!(names(&found.git_dirs), ["", "node_modules/a"]);
+        assert_eq!(
+            names(found.items.keys()),
+            [
+                ".env",
+                "config",
+                "hooks",
+                "node_modules/a/commondir",
+                "node_modules/a/config",
+                "node_modules/a/hooks"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_listed_is_read_only_and_is_looked_into_after_a_command() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "a/b/.env");
+        let mode =
+            |mode| fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(mode)).unwrap();
+        mode(0o000);
+        let found = inventory(dir.path());
+        let mut opened = Vec::new();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        let after = Inventory::after(work_dir.workspace(), &BTreeSet::new(), &mut opened);
+        mode(0o700);
+        assert_eq!(names(after.items.keys()), ["a/b/.env"]);
+        // Nothing is closed to root.
+        if !rustix::process::geteuid().is_root() {
+            assert_eq!(found.read_only(), [PathBuf::from("a")]);
+            assert_eq!(opened, [(PathBuf::from("a"), 0o000)]);
+        }
+    }
+
+    #[test]
+    fn a_look_that_is_told_to_end_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        assert!(Inventory::before(work_dir.workspace(), &mut |_| false).is_none());
     }
 
     #[test]
     fn the_path_of_the_working_directory_counts_unless_all_of_it_is_protected() {
         let dir = tempfile::tempdir().unwrap();
         put(dir.path(), ".config/systemd/user/x.service");
-        assert_eq!(found(&dir.path().join(".config")), [("systemd".to_owned(), ItemKind::Dir)]);
+        assert_eq!(names(inventory(&dir.path().join(".config")).items.keys()), ["systemd"]);
         put(dir.path(), ".claude/worktrees/w/src/main.rs");
         put(dir.path(), ".claude/worktrees/w/.env");
-        assert_eq!(found(&dir.path().join(".claude/worktrees/w")), [(".env".to_owned(), ItemKind::File)]);
+        assert_eq!(names(inventory(&dir.path().join(".claude/worktrees/w")).items.keys()), [".env"]);
     }
 }

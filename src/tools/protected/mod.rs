@@ -5,6 +5,7 @@
 //! device and inode instead, because the data directory can have any name.
 
 mod dir;
+mod git_config;
 pub(super) mod git_files;
 mod index;
 mod inventory;
@@ -12,11 +13,12 @@ mod table;
 #[cfg(test)]
 pub(in crate::tools) mod tests;
 
-use std::collections::HashSet;
+use std::{collections::HashSet, path::Path};
 
 use super::workspace::{InnerPath, Location, Workspace};
 pub(super) use dir::DirNames;
-pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
+pub(super) use git_files::Content;
+pub(super) use inventory::{Inventory, Item, ItemKind, reason};
 use table::Class;
 
 /// The action of a call on a file.
@@ -48,10 +50,13 @@ pub(super) fn caution(
     // Most of them are the same, and judging one costs more than comparing it.
     let mut seen = HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
-    paths.into_iter().find_map(|path| {
+    let by_name = paths.into_iter().find_map(|path| {
         let class = class_of(&path, access)?;
         Some(format!("{path} {} (a protected name)", class.reason))
-    })
+    });
+    let in_git_dir =
+        || git_files::dir_around(workspace, Path::new(&*shown)).filter(|_| access == Access::Write);
+    by_name.or_else(|| in_git_dir().map(|_| format!("{shown} {}", git_files::REASON)))
 }
 
 /// Returns true if every file of the working directory is protected.
@@ -84,7 +89,8 @@ fn normalized(name: &str) -> String {
     }
     let visible = name.chars().filter(|&c| {
         !is_deceptive(c)
-            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
+            && !is_variation(c)
+            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
     });
     // Upper case comes first, because some characters differ only in lower case, such as the long s.
     let folded: String = visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
@@ -94,20 +100,29 @@ fn normalized(name: &str) -> String {
 /// Returns a sentence about the first character that makes the text look different from what it says, if
 /// there is one.
 pub(super) fn hidden_character_caution(text: &str) -> Option<String> {
-    let found = text.chars().find(|&c| is_deceptive(c))?;
+    // A variation selector chooses how the character before it looks.
+    let has_variants = |c: char| !is_variation(c) && (!c.is_ascii() || matches!(c, '0'..='9' | '#' | '*'));
+    let mut before = None;
+    let found = text.chars().find(|&c| {
+        let chooses = is_variation(c) && before.replace(c).is_some_and(has_variants);
+        before = Some(c);
+        is_deceptive(c) || (is_variation(c) && !chooses)
+    })?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
 }
 
-/// Returns true for a character that changes the direction of the text around it, and for invisible
-/// tag characters.
+/// Returns true for a character that changes the direction of the text around it, and for those that show nothing and that
+/// no text needs.
 pub(super) fn is_deceptive(c: char) -> bool {
-    is_bidi(c) || is_tag(c)
+    let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || u32::from(c) & 0xFFFE == 0xFFFE;
+    is_noncharacter
+        || matches!(c,
+            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
+            | '\u{AD}' | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{2800}'
+            | '\u{3164}' | '\u{FFA0}'
+            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}')
 }
 
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
-fn is_tag(c: char) -> bool {
-    matches!(c, '\u{E0000}'..='\u{E007F}')
+fn is_variation(c: char) -> bool {
+    matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }

@@ -4,8 +4,8 @@
 //! end it covers that directory and everything in it, and without one it covers only a file at the end of the
 //! path. One `*` in a name stands for any characters.
 //!
-//! Files of build systems (`Makefile`, `package.json`, `build.rs`, `conftest.py`) are not in the table: they
-//! are the work that an agent is asked to do. `docs/security.md` says so.
+//! What other programs obey and an agent may nevertheless write is in the table, too, with the reason.
+//! `docs/protected-files.md` is this table. What makes a git directory is known by its contents: see `git_files`.
 
 /// Files that are protected for the same reason.
 pub(super) struct Class {
@@ -22,6 +22,8 @@ pub(super) enum Guards {
     Writes,
     /// Only that a file is read without any approval, automatic ones included. Such a name may as well be harmless.
     UnapprovedReads,
+    /// Written freely, although other programs obey it.
+    Nothing,
 }
 
 /// All protected names. The first class that fits gives the reason.
@@ -44,6 +46,33 @@ pub(super) const CLASSES: &[Class] = &[
     Class { reason: "runs when an editor or a debugger is opened", guards: Guards::Writes, names: EDITORS },
     Class { reason: "configures a tool that runs commands", guards: Guards::Writes, names: TOOLS },
     Class { reason: "may hold keys or passwords", guards: Guards::UnapprovedReads, names: POSSIBLE_SECRETS },
+    Class {
+        reason: "runs when you build, test or start the project, and is the work that an agent is asked to do: the diff shows it",
+        guards: Guards::Nothing,
+        names: PROJECT,
+    },
+    Class {
+        reason: "names versions, formats or files, and runs nothing",
+        guards: Guards::Nothing,
+        names: PLAIN,
+    },
+];
+
+#[rustfmt::skip]
+const PROJECT: &[&str] = &[
+    "makefile", "gnumakefile", "*.mk", "cmakelists.txt", "meson.build", "configure", "build.bazel", "package.json", "cargo.toml",
+    "build.rs", "setup.py", "setup.cfg", "pyproject.toml", "conftest.py", "noxfile.py", "tox.ini", ".flake8", "pyvenv.cfg",
+    "rakefile", "gemfile", "*.gemspec", "justfile", "build.gradle*", "settings.gradle*", "pom.xml", "*.csproj",
+    "directory.build.props", "gulpfile.*", "webpack.config.*", "vite.config.*", "jest.config.*", ".eslintrc*",
+    "eslint.config.*", ".prettierrc*", ".babelrc*", "babel.config.*", "dockerfile", "docker-compose*.yml", "compose.yaml",
+    "vagrantfile", "flake.nix", "shell.nix", "devbox.json", "ansible.cfg",
+];
+
+#[rustfmt::skip]
+const PLAIN: &[&str] = &[
+    ".editorconfig", ".gitignore", ".gitkeep", ".dockerignore", ".npmignore", ".prettierignore", ".eslintignore", ".nvmrc",
+    ".node-version", ".python-version", ".ruby-version", ".clang-format", "rustfmt.toml", ".rustfmt.toml",
+    "compile_commands.json",
 ];
 
 #[rustfmt::skip]
@@ -130,7 +159,8 @@ const EDITORS: &[&str] = &[
     ".devcontainer.json", ".gitpod.yml", ".replit", ".idx/", ".gdbinit", ".gdbearlyinit", ".config/gdb/",
     ".lldbinit", ".pdbrc", ".pdbrc.py", ".ipython/", ".jupyter/", ".pythonrc", ".pythonrc.py", ".irbrc",
     ".pryrc", ".rprofile", ".renviron", ".ghci", ".sqliterc", ".psqlrc", ".octaverc", ".julia/config/",
-    ".config/ranger/", ".config/lf/",
+    ".config/ranger/", ".config/lf/", ".vs/", ".settings/", ".externaltoolbuilders/", ".luarc.json", ".luarc.jsonc", ".ocamlinit",
+    ".iex.exs",
 ];
 
 #[rustfmt::skip]
@@ -143,7 +173,10 @@ const TOOLS: &[&str] = &[
     // are beside them.
     ".gradle/init.d/", ".gradle/init.gradle*", ".gradle/gradle.properties", ".gradle/config.properties",
     ".gradle/wrapper/", ".gradle/jdks/", ".config/containers/", ".ansible.cfg", ".curlrc",
-    ".wgetrc", ".config/lazygit/", ".tigrc", ".muttrc", ".mutt/", ".config/mutt/",
+    ".wgetrc", ".config/lazygit/", ".tigrc", ".muttrc", ".mutt/", ".config/mutt/", ".pnpmfile.mjs", ".bazelrc",
+    ".bazeliskrc", ".buckconfig", ".prototools", "rust-toolchain", "rust-toolchain.toml", ".pylintrc", "pylintrc",
+    // Python runs them whenever it starts with their directory in its path.
+    "sitecustomize.py", "usercustomize.py",
 ];
 
 #[rustfmt::skip]

@@ -7,7 +7,8 @@ use super::{
 
 /// Returns a path for each name that may not be written without asking, with `x` in place of what may be anything.
 pub(in crate::tools) fn sample_paths() -> Vec<String> {
-    let guarded = CLASSES.iter().filter(|class| class.guards != Guards::UnapprovedReads);
+    let guarded =
+        CLASSES.iter().filter(|class| matches!(class.guards, Guards::ReadsAndWrites | Guards::Writes));
     let names = guarded.flat_map(|class| class.names);
     let path = |name: &&str| {
         let end = if name.ends_with('/') { "x" } else { "" };
@@ -31,6 +32,27 @@ fn the_table_is_in_the_form_that_is_compared() {
         }
     }
     assert!(seen.len() >= 151);
+}
+
+#[test]
+fn the_documentation_has_the_table() {
+    let mut page = "# Protected files\n\n\
+        This is the table in `src/tools/protected/table.rs`, and `UPDATE_EXPECT=1 cargo test` writes it. \
+        [security.md](security.md) says what it means.\nA name with `/` at its end stands for a directory and \
+        everything in it, one `*` for any characters. \
+        Letters of both cases count.\n\n| the file | without your approval | names |\n|---|---|---|\n"
+        .to_owned();
+    for class in CLASSES {
+        let access = match class.guards {
+            Guards::ReadsAndWrites => "not read, not written, and read-only for commands",
+            Guards::Writes => "not written, and read-only for commands",
+            Guards::UnapprovedReads => "not read by `kontekst run` itself; written as any other file",
+            Guards::Nothing => "written as any other file",
+        };
+        let names: Vec<String> = class.names.iter().map(|name| format!("`{name}`")).collect();
+        page.push_str(&format!("| {} | {access} | {} |\n", class.reason, names.join(" ")));
+    }
+    expect_test::expect_file!["../../../docs/protected-files.md"].assert_eq(&page);
 }
 
 #[test]
@@ -82,5 +104,25 @@ fn names_are_compared_as_the_most_lenient_file_system_does() {
 fn text_with_deceptive_characters_is_noticed() {
     assert!(hidden_character_caution("a \u{202E}txt.exe").unwrap().contains("U+202E"));
     assert!(hidden_character_caution("tag \u{E0041}").is_some());
-    assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}👩 \t\n"), None);
+    for c in [
+        '\u{AD}',
+        '\u{34F}',
+        '\u{115F}',
+        '\u{17B4}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{FFA0}',
+        '\u{1D173}',
+        '\u{FFFE}',
+    ] {
+        assert!(hidden_character_caution(&format!("rm{c} x")).is_some(), "{c:?}");
+        assert!(class_of(&format!(".en{c}v"), Access::Write).is_some(), "{c:?}");
+    }
+    // A variation selector belongs to a character that has variants, and says something else after any other.
+    assert!(hidden_character_caution("rm\u{FE0F} x").is_some());
+    assert!(
+        hidden_character_caution("❤\u{FE0F}\u{FE0E}").is_some()
+            && class_of(".e\u{FE00}nv", Access::Write).is_some()
+    );
+    assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}❤\u{FE0F} 1\u{FE0F}\u{20E3} \t\n"), None);
 }

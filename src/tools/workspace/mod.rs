@@ -25,7 +25,10 @@ pub(super) use temporary::is_left_behind;
 
 use std::{
     fs::File,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStringExt as _,
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -113,7 +116,11 @@ impl Workspace {
         #[cfg(target_os = "linux")]
         if self.has_openat2 && !path.as_os_str().is_empty() {
             let rules = fs::ResolveFlags::BENEATH | fs::ResolveFlags::NO_SYMLINKS;
-            return fs::openat2(&self.root, path, flags, Mode::empty(), rules);
+            match fs::openat2(&self.root, path, flags, Mode::empty(), rules) {
+                // A path may be longer than what the kernel takes at once.
+                Err(Errno::NAMETOOLONG) => {}
+                opened => return opened,
+            }
         }
         let mut dir = fs::openat(&self.root, ".", HANDLE, Mode::empty())?;
         for name in path {
@@ -151,6 +158,17 @@ impl Workspace {
     pub(super) fn inode(&self) -> Option<u64> {
         #[allow(clippy::unnecessary_cast, reason = "the type differs by system")]
         fs::fstat(&self.root).ok().map(|stat| stat.st_ino as u64)
+    }
+
+    /// Returns the device and the number by which the system knows the root.
+    pub(super) fn id(&self) -> Option<(u64, u64)> {
+        fs::fstat(&self.root).ok().map(|stat| identity::id(&stat))
+    }
+
+    /// Returns the absolute path of the root at this moment.
+    pub(super) fn current_path(&self) -> Option<PathBuf> {
+        let name = identity::absolute_name_of(self.root.as_fd())?;
+        Some(PathBuf::from(std::ffi::OsString::from_vec(name.into_bytes())))
     }
 
     /// Returns the absolute paths under which the root was opened.

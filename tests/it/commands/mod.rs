@@ -3,6 +3,7 @@
 mod asked;
 mod checks;
 mod doors;
+mod git_dirs;
 pub(crate) mod killed;
 mod network;
 mod new_names;

@@ -55,6 +55,7 @@ fn a_command_commits_in_a_worktree_and_does_not_write_what_steers_git() {
          git config a.b c; echo \"config <$?>\"; d=$(git rev-parse --git-common-dir); \
          h=hooks; echo x > $d/$h/post-commit; echo x > $d/new; git worktree add -q --detach ../more; \
          w=$(git rev-parse --git-dir); echo ../evil > $w/commondir; echo x > $w/config.worktree; mkdir $w/modules/lib; \
+         mkdir $w/rebase-merge; echo 'exec touch ran' > $w/rebase-merge/git-rebase-todo; \
          git status --short; echo \"status <$?>\""
     );
     let model = FakeLlama::start([command(&line), Reply::text("done")]);
@@ -78,6 +79,10 @@ fn a_command_commits_in_a_worktree_and_does_not_write_what_steers_git() {
     assert_eq!(fs::read_to_string(main.join(".git/config")).unwrap(), before);
     assert!(!main.join(".git/hooks/post-commit").exists() && !main.join(".git/new").exists());
     assert_eq!(fs::read_to_string(main.join(".git/worktrees/tree/config.worktree")).unwrap(), "");
+    assert!(read.contains("Restored after the command"), "{read}");
+    let state = main.join(".git/worktrees/tree/rebase-merge");
+    assert!(!state.join("git-rebase-todo").exists());
+    fs::remove_dir(state).unwrap();
     // An undo takes back the files, and nothing in the repository. What is not committed then is that.
     home.run(&["undo", "--yes", "-C", tree.to_str().unwrap()]).success();
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "text\n");

@@ -88,6 +88,46 @@ fn ordinary_files_have_no_caution() {
     }
 }
 
+#[test]
+fn whatever_makes_a_directory_a_git_directory_has_a_caution_and_so_has_what_is_in_it() {
+    let parts = [
+        ["HEAD", "objects/x", "refs/x"],
+        ["objects/x", "refs/a/b", "HEAD"],
+        ["refs/x", "HEAD", "objects/a/x"],
+    ];
+    for dir in ["", "a/b/", "node_modules/x/"] {
+        for [first, second, last] in parts {
+            let test = TestWorkDir::new();
+            let path = |name: &str| format!("{dir}{name}");
+            let put = |name: &str| {
+                fs::create_dir_all(test.file(&path(name)).parent().unwrap()).unwrap();
+                test.put(&path(name), "x");
+            };
+            for part in [first, second] {
+                assert_eq!(test.write_caution(&path(part)), None, "{part}");
+                put(part);
+            }
+            assert_eq!(test.write_caution(&path("config")), None);
+            assert!(
+                test.write_caution(&path(last)).is_some_and(|why| why.contains("git directory")),
+                "{last}"
+            );
+            put(last);
+            for part in
+                [first, last, "config", "hooks/pre-commit", "worktrees/w/config.worktree", "commondir"]
+            {
+                assert!(test.write_caution(&path(part)).is_some(), "{dir} {part}");
+            }
+            symlink(if dir.is_empty() { "." } else { dir }, test.file("link")).unwrap();
+            assert!(test.write_caution("link/config").is_some());
+            assert_eq!(test.write_caution("beside").is_some(), dir.is_empty());
+        }
+    }
+    let test = TestWorkDir::new();
+    test.put("commondir", "evil");
+    assert!(test.write_caution("HEAD").is_some() && test.write_caution("config").is_none());
+}
+
 /// Returns a test whose data directory is `kdata`, next to the directory `work`.
 fn with_data_dir() -> (TestWorkDir, Home) {
     let mut test = TestWorkDir::new();

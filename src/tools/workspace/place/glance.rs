@@ -2,6 +2,7 @@
 
 use std::{
     os::fd::AsFd as _,
+    path::Path,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -10,7 +11,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Found, Place, PlaceError, enter_dir, identity, names};
+use super::{Found, Place, PlaceError, Workspace, enter_dir, identity, names};
 use crate::journal::FileState;
 
 impl Place {
@@ -36,19 +37,23 @@ impl Place {
         }
     }
 
-    /// Returns the time at which the file was made, if the file system stores it. A program cannot change it.
-    #[cfg(target_os = "linux")]
+    /// Returns the time at which the file was made or, where the file system does not store it, that of its last change. A
+    /// program can set neither.
     pub(in crate::tools) fn made_at(&self) -> Option<SystemTime> {
-        let wanted = fs::StatxFlags::BTIME;
-        let stat = fs::statx(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
-        let seconds = u64::try_from(stat.stx_btime.tv_sec).ok()?;
-        let has_time = stat.stx_mask & wanted.bits() != 0;
-        has_time.then(|| UNIX_EPOCH + Duration::new(seconds, stat.stx_btime.tv_nsec))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(in crate::tools) fn made_at(&self) -> Option<SystemTime> {
-        None
+        let time = |seconds: i64, nanos: i64| {
+            let (seconds, nanos) = (u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?);
+            Some(UNIX_EPOCH + Duration::new(seconds, nanos))
+        };
+        #[cfg(target_os = "linux")]
+        {
+            let wanted = fs::StatxFlags::BTIME;
+            let stat = fs::statx(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+            if stat.stx_mask & wanted.bits() != 0 {
+                return time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec.into());
+            }
+        }
+        let (seconds, nanos) = self.glance().ok()?.stamp()?.changed;
+        time(seconds, nanos)
     }
 
     /// Gives what is there another place, unless something is there.
@@ -71,18 +76,42 @@ impl Place {
             Err(Errno::NOSYS.into())
         }
     }
+}
 
-    /// Lets the owner list the directory that is there, and remove what is in it. A link is not followed.
+impl Workspace {
+    /// Lets the owner list and change the directory of a real path, and returns the mode that it had. No link is followed.
+    ///
+    /// # Errors
+    ///
+    /// Any [`PlaceError`] but those about changes.
+    pub(in crate::tools) fn open_up(&self, path: &Path) -> Result<u32, PlaceError> {
+        self.set_dir_mode(path, Mode::RWXU.as_raw_mode())
+    }
+
+    /// Sets the permission bits of the directory of a real path, and returns those that it had.
+    ///
+    /// # Errors
+    ///
+    /// As [`Workspace::open_up`].
     #[cfg(target_os = "linux")]
-    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
+    pub(in crate::tools) fn set_dir_mode(&self, path: &Path, mode: u32) -> Result<u32, PlaceError> {
         use std::os::fd::AsRawFd as _;
+        let inner = match self.place(path) {
+            _ if path.as_os_str().is_empty() => None,
+            place => {
+                let place = place?.ok_or(Errno::NOENT)?;
+                Some(enter_dir(place.dir.as_fd(), &place.name)?)
+            }
+        };
         // The mode of a handle that only names a directory is set through its path.
-        let handle = enter_dir(self.dir.as_fd(), &self.name)?;
-        Ok(fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)?)
+        let handle = inner.as_ref().unwrap_or(&self.root);
+        let before = fs::fstat(handle)?.st_mode & 0o7777;
+        fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::from_raw_mode(mode))?;
+        Ok(before)
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
+    pub(in crate::tools) fn set_dir_mode(&self, _: &Path, _: u32) -> Result<u32, PlaceError> {
         Err(Errno::NOSYS.into())
     }
 }
