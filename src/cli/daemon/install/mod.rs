@@ -31,10 +31,12 @@ use units::{Places, SERVICE, SOCKET};
 /// serves HTTP or other machines.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  kontekst daemon install                         # for you
+  # for you
+  kontekst daemon install
   systemctl --user enable kontekst.service        # starts it when you log in and not with the first command
   loginctl enable-linger                          # keeps it running while you are logged out
-  kontekst daemon install --system --print        # a hardened unit for the whole machine")]
+  # a hardened unit for the whole machine
+  kontekst daemon install --system --print")]
 pub(super) struct InstallArgs {
     /// Print the units and change nothing
     #[arg(long)]
