@@ -1,22 +1,14 @@
 #!/usr/bin/env bash
 # Has an agent of another maker work with kontekst as its model: drive.sh AGENT BASE_URL DIRECTORY.
 #
-# AGENT is codex, opencode or pi, and $AGENTS/AGENT/node_modules has it. The model must answer `hi` with `Hello world`, and run
-# `echo made > made.txt` with the shell of the agent for `make a file`. The key that is sent is none of kontekst's.
+# AGENT is codex, opencode or pi, and $AGENTS/AGENT/node_modules has it. For `make a file`, the model must run
+# `echo made > made.txt` with the shell of the agent, and then answer `Hello world`. The key that is sent is none of kontekst's.
 set -euo pipefail
 agent=$1 url=$2 dir=$3
 bin=$AGENTS/$agent/node_modules/.bin
-export HOME=$dir/home CODEX_HOME=$dir/home NO_COLOR=1
+export HOME=$dir/home CODEX_HOME=$dir/home NO_COLOR=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_AUTOUPDATE=1
 mkdir -p "$HOME/.pi/agent" "$dir/work"
 cd "$dir/work"
-
-ask() {
-  case $agent in
-    codex) timeout 60 "$bin/codex" exec --skip-git-repo-check --sandbox danger-full-access "$1" ;;
-    opencode) timeout 60 "$bin/opencode" run --auto "$1" ;;
-    pi) timeout 60 "$bin/pi" --provider kontekst --model default -p "$1" ;;
-  esac </dev/null 2>&1
-}
 
 cat >"$HOME/config.toml" <<END
 model = "default"
@@ -36,6 +28,11 @@ cat >"$HOME/.pi/agent/models.json" <<END
 {"providers": {"kontekst": {"baseUrl": "$url", "api": "openai-completions", "apiKey": "any", "models": [{"id": "default"}]}}}
 END
 
-answer=$(ask hi) && [[ $answer == *"Hello world"* ]] || { echo "$answer"; exit 1; }
-answer=$(ask "make a file") && [[ $(cat made.txt) == made && $answer == *"Hello world"* ]] || { echo "$answer"; exit 1; }
+case $agent in
+  codex) ask=("$bin/codex" exec --skip-git-repo-check --sandbox danger-full-access) ;;
+  opencode) ask=("$bin/opencode" run --auto) ;;
+  pi) ask=("$bin/pi" --provider kontekst --model default -p) ;;
+esac
+answer=$(timeout 120 "${ask[@]}" "make a file" </dev/null 2>&1) || { echo "$answer"; exit 1; }
+[[ $(cat made.txt) == made && $answer == *"Hello world"* ]] || { echo "$answer"; exit 1; }
 echo "all good"

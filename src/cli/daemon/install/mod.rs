@@ -33,8 +33,10 @@ use units::{Places, SERVICE, SOCKET};
 #[command(after_help = "Examples:
   # for you
   kontekst daemon install
-  systemctl --user enable kontekst.service        # starts it when you log in and not with the first command
-  loginctl enable-linger                          # keeps it running while you are logged out
+  # starts it when you log in and not with the first command
+  systemctl --user enable kontekst.service
+  # keeps it running while you are logged out
+  loginctl enable-linger
   # a hardened unit for the whole machine
   kontekst daemon install --system --print")]
 pub(super) struct InstallArgs {
