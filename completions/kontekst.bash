@@ -355,6 +355,9 @@ _kontekst() {
             kontekst__subcmd__help__subcmd__models,pull)
                 cmd="kontekst__subcmd__help__subcmd__models__subcmd__pull"
                 ;;
+            kontekst__subcmd__help__subcmd__models,remove)
+                cmd="kontekst__subcmd__help__subcmd__models__subcmd__remove"
+                ;;
             kontekst__subcmd__help__subcmd__models,show)
                 cmd="kontekst__subcmd__help__subcmd__models__subcmd__show"
                 ;;
@@ -472,6 +475,12 @@ _kontekst() {
             kontekst__subcmd__models,pull)
                 cmd="kontekst__subcmd__models__subcmd__pull"
                 ;;
+            kontekst__subcmd__models,remove)
+                cmd="kontekst__subcmd__models__subcmd__remove"
+                ;;
+            kontekst__subcmd__models,rm)
+                cmd="kontekst__subcmd__models__subcmd__remove"
+                ;;
             kontekst__subcmd__models,show)
                 cmd="kontekst__subcmd__models__subcmd__show"
                 ;;
@@ -489,6 +498,9 @@ _kontekst() {
                 ;;
             kontekst__subcmd__models__subcmd__help,pull)
                 cmd="kontekst__subcmd__models__subcmd__help__subcmd__pull"
+                ;;
+            kontekst__subcmd__models__subcmd__help,remove)
+                cmd="kontekst__subcmd__models__subcmd__help__subcmd__remove"
                 ;;
             kontekst__subcmd__models__subcmd__help,show)
                 cmd="kontekst__subcmd__models__subcmd__help__subcmd__show"
@@ -1977,7 +1989,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__models)
-            opts="list show pull use check"
+            opts="list show pull use remove check"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2019,6 +2031,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__help__subcmd__models__subcmd__pull)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__help__subcmd__models__subcmd__remove)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2692,7 +2718,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__models)
-            opts="-h -V --json --help --version list show pull use check help"
+            opts="-h -V --json --help --version list show pull use remove rm check help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2720,7 +2746,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__models__subcmd__help)
-            opts="list show pull use check help"
+            opts="list show pull use remove check help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2776,6 +2802,20 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__models__subcmd__help__subcmd__pull)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__models__subcmd__help__subcmd__remove)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2853,6 +2893,20 @@ _kontekst() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        kontekst__subcmd__models__subcmd__remove)
+            opts="-y -h -V --yes --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

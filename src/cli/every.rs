@@ -2,13 +2,13 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::{
     client,
     config::{AgentConfig, Config, Home, ProviderKind},
     core::{Environment, Name},
-    jobs::{BadSchedule, Job, JobError, Jobs, Schedule},
+    jobs::{BadSchedule, Job, JobError, Jobs, Schedule, named_zone},
     provider::{builtin, has_model_file},
 };
 
@@ -38,13 +38,13 @@ macro_rules! examples {
 /// what the last runs answered.
 ///
 /// A schedule is a time span (30m, 6h, 1d, 1w), a time of day (07:30, `1d at 07:30`, `mon..fri 07:30`, `sat,sun
-/// 09:00`), or the five fields of cron. Times of day are those of this machine's time zone. A time that a clock change leaves
-/// out counts an hour later, and one that comes twice counts once.
+/// 09:00`), or the five fields of cron. Times of day are those of your time zone, which the job keeps. A time that a clock
+/// change leaves out counts an hour later, and one that comes twice counts once.
 ///
 /// A timer of your systemd runs the jobs, also after a reboot, as long as you are logged in; `loginctl enable-linger` lets it
 /// run without a login. Where there is no systemd, and for another KONTEKST_HOME, the daemon runs them, so it does not exit while
 /// there are any. What was missed is made up for once. Nobody is asked during a run: a call that needs approval and is not covered by
-/// --allow ends it. One run of a job goes on at a time.
+/// --allow parks the run, and `kontekst approvals` goes on with it. One run of a job goes on at a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = examples!())]
 pub(super) struct Args {
@@ -125,6 +125,7 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         prompt,
         working_dir,
         created: Timestamp::now(),
+        time_zone: named_zone(),
         agent: args.agent,
         model: args.model,
         system: args.system,
@@ -140,8 +141,8 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         }
         error => error.into(),
     })?;
-    let next = jobs.next_run(&id, &job, &TimeZone::system());
-    print_status(&format!("job {id}: {}, next {}", job.schedule, shown_time(next)));
+    let next = shown_time(jobs.next_run(&id, &job), &job.zone());
+    print_status(&format!("job {id}: {}, next {next}", job.schedule));
     if timer::set(home, environment)? {
         print_status(
             "a timer of systemd runs it, also after a reboot; `loginctl enable-linger` lets it run while you are logged out",

@@ -25,8 +25,10 @@ const CONFIG_PAGE: (&str, &str) = ("kontekst-config.5", include_str!("../../man/
 #[command(after_help = "Examples:
   kontekst man
   kontekst man models pull
-  kontekst man config.5                              # every key of config.toml
-  kontekst man --install ~/.local/share/man          # then `man kontekst` works, too")]
+  # every key of config.toml
+  kontekst man config.5
+  # then `man kontekst` works, too
+  kontekst man --install ~/.local/share/man")]
 pub(super) struct Args {
     /// The command whose page is shown, or `config.5` [default: the page of kontekst itself]
     #[arg(value_name = "PAGE")]

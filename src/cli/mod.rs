@@ -54,11 +54,13 @@ macro_rules! examples {
         "Examples:
   kontekst run \"what does this project do?\"
   git diff | kontekst run \"review this change\"
-  kontekst \"what is a daemon?\"                     # the same as `kontekst run` with a prompt in quotes
+  # the same as `kontekst run` with a prompt in quotes
+  kontekst \"what is a daemon?\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
-  kontekst models pull Qwen/Qwen3-8B-GGUF
-  kontekst init                                    # finds model servers and files, or fetches a model
-  kontekst doctor                                  # checks everything, and says what to do
+  # finds model servers and files, or fetches a model
+  kontekst init
+  # checks everything, and says what to do
+  kontekst doctor
 
 The first run starts a daemon, which keeps the model loaded. `kontekst daemon stop` stops it.
 All data is in ~/.kontekst, or in $KONTEKST_HOME if that is set."

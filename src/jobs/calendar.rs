@@ -5,6 +5,7 @@ use jiff::{Timestamp, ToSpan as _, Zoned, civil::Date, tz::TimeZone};
 /// The days that are looked at for the next run. The 29th of February comes within eight years.
 const MAX_DAYS: u32 = 8 * 366;
 
+const WEEK: u32 = 7;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 pub(super) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
@@ -40,7 +41,7 @@ impl Calendar {
     /// Reads the five fields of cron.
     pub(super) fn from_cron(fields: [&str; 5]) -> Result<Self, BadSchedule> {
         let [minute, hour, day, month, weekday] = fields;
-        let mut weekdays = field(weekday, 0, 7, 0, &WEEKDAYS)?;
+        let mut weekdays = field(weekday, 0, WEEK, 0, &WEEKDAYS)?;
         // Both 0 and 7 are Sunday.
         weekdays = weekdays & 0x7f | weekdays >> 7;
         Ok(Self {
@@ -120,10 +121,14 @@ fn field(text: &str, min: u32, max: u32, first_name: u32, names: &[&str]) -> Res
             None if step > 1 => (number(range)?, max),
             None => (number(range)?, number(range)?),
         };
+        // Only the days of the week go on at the beginning after their end. Their field has both 0 and 7 for Sunday.
+        let to = if from > to && max == WEEK { to + WEEK } else { to };
         if from > to {
             return Err(bad());
         }
-        set |= (from..=to).step_by(step).fold(0, |set, number| set | 1 << number);
+        let numbers =
+            (from..=to).step_by(step).map(|number| if number > max { number - WEEK } else { number });
+        set |= numbers.fold(0, |set, number| set | 1 << number);
     }
     Ok(set)
 }

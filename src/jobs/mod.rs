@@ -14,5 +14,5 @@ pub(crate) use calendar::BadSchedule;
 pub(crate) use runner::{INTERVAL, Runner};
 pub(crate) use schedule::Schedule;
 pub(crate) use state::{JobState, RunResult};
-pub(crate) use store::{Job, JobError, Jobs, Running};
+pub(crate) use store::{Job, JobError, Jobs, Running, named_zone};
 pub(crate) use timer::JobTimer;

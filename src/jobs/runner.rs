@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::{
     config::Home,
@@ -50,13 +50,9 @@ impl Runner {
         Self { home, program, starts: Arc::default() }
     }
 
-    /// Returns the jobs whose time has come. The time zone is looked up only if there are any jobs.
+    /// Returns the jobs whose time has come.
     pub(crate) fn due(&self) -> Vec<Name> {
-        let jobs = Jobs::new(&self.home);
-        match jobs.ids() {
-            Ok(ids) if !ids.is_empty() => jobs.due(Timestamp::now(), &TimeZone::system()),
-            _ => Vec::new(),
-        }
+        Jobs::new(&self.home).due(Timestamp::now())
     }
 
     /// Starts these jobs, as far as there is room for them. A job that was started within [`INTERVAL`] and is still due is

@@ -10,10 +10,10 @@ use super::calendar::{BadSchedule, Calendar, WEEKDAYS};
 /// The times at which a job runs. It is written as one of
 ///
 /// - `30m`, `6h`, `2d`, `1w`: again and again after this time,
-/// - `07:30`, `1d at 07:30`, `mon..fri 07:30`, `sat,sun 09:00`: at a time of day,
+/// - `07:30`, `1d at 07:30`, `mon..fri 07:30`, `sat,sun 09:00`, `sat..mon 09:00`: at a time of day,
 /// - `30 7 * * 1-5`: the five fields of cron.
 ///
-/// Times of day are those of the time zone of this machine.
+/// Times of day are those of the time zone of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub(crate) struct Schedule {
@@ -36,6 +36,11 @@ impl FromStr for Schedule {
         let times = match words[..] {
             [word] if !word.contains(':') => Times::Every(interval(word)?),
             [time] | ["1d" | "daily", "at", time] | ["daily", time] => Times::Calendar(at(time, "*")?),
+            [time, _] if time.contains(':') => {
+                return Err(BadSchedule::new(format!(
+                    "`{text}` is not a time of day such as 07:30 or 19:30"
+                )));
+            }
             [days, time] | [days, "at", time] => Times::Calendar(at(time, &weekdays(days)?)?),
             [minute, hour, day, month, weekday] => {
                 Times::Calendar(Calendar::from_cron([minute, hour, day, month, weekday])?)
@@ -110,14 +115,12 @@ fn at(time: &str, weekdays: &str) -> Result<Calendar, BadSchedule> {
 
 /// Returns `mon..fri` or `sat,sun` as a field of cron.
 fn weekdays(text: &str) -> Result<String, BadSchedule> {
-    let is_known = |word: &str| WEEKDAYS.contains(&word);
-    if !text.split(',').flat_map(|part| part.split("..")).all(is_known) {
-        return Err(BadSchedule::new(format!("`{text}` are not days such as mon..fri or sat,sun")));
+    let is_range = |part: &str| {
+        let days: Vec<&str> = part.split("..").collect();
+        days.len() <= 2 && days.iter().all(|day| WEEKDAYS.contains(day))
+    };
+    if text.split(',').all(is_range) {
+        return Ok(text.replace("..", "-"));
     }
-    let parts = text.split(',').map(|part| match part.split_once("..") {
-        // The week of cron begins and ends with Sunday.
-        Some((from, "sun")) => format!("{from}-7"),
-        _ => part.replace("..", "-"),
-    });
-    Ok(parts.collect::<Vec<_>>().join(","))
+    Err(BadSchedule::new(format!("`{text}` are not days such as mon..fri or sat,sun")))
 }

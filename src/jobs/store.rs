@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -34,6 +34,9 @@ pub(crate) struct Job {
     /// The directory in which the file tools work.
     pub(crate) working_dir: PathBuf,
     pub(crate) created: Timestamp,
+    /// The time zone of whoever made the job. Without one, it is that of the process that looks at the job.
+    #[serde(default, with = "jiff::fmt::serde::tz::optional", skip_serializing_if = "Option::is_none")]
+    pub(crate) time_zone: Option<TimeZone>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) agent: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +58,19 @@ pub(crate) struct Job {
     pub(crate) network: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) paused: bool,
+}
+
+impl Job {
+    pub(crate) fn zone(&self) -> TimeZone {
+        self.time_zone.clone().unwrap_or_else(TimeZone::system)
+    }
+}
+
+/// Returns the time zone of this process, which `$TZ` names or else the machine, in a form that a file can have.
+pub(crate) fn named_zone() -> Option<TimeZone> {
+    // It has none if `/etc/localtime` is a file of its own, or if `$TZ` is not known.
+    let has_name = |zone: &TimeZone| DateTimePrinter::new().time_zone_to_string(zone).is_ok();
+    Some(TimeZone::system()).filter(|zone| !zone.is_unknown() && has_name(zone))
 }
 
 /// A reason why a job cannot be used.
@@ -193,25 +209,25 @@ impl Jobs {
     }
 
     /// Returns the next time at which a job runs, which may have passed. `None` if it is paused.
-    pub(crate) fn next_run(&self, id: &Name, job: &Job, zone: &TimeZone) -> Option<Timestamp> {
+    pub(crate) fn next_run(&self, id: &Name, job: &Job) -> Option<Timestamp> {
         let handled = self.state(id).handled.unwrap_or(job.created);
-        if job.paused { None } else { job.schedule.next_after(handled, zone) }
+        if job.paused { None } else { job.schedule.next_after(handled, &job.zone()) }
     }
 
     /// Returns true if the time of a job has come.
-    pub(crate) fn is_due(&self, id: &Name, job: &Job, now: Timestamp, zone: &TimeZone) -> bool {
-        self.next_run(id, job, zone).is_some_and(|next| next <= now)
+    pub(crate) fn is_due(&self, id: &Name, job: &Job, now: Timestamp) -> bool {
+        self.next_run(id, job).is_some_and(|next| next <= now)
     }
 
     /// Returns the jobs whose time has come. A job that has missed several times is named once.
-    pub(crate) fn due(&self, now: Timestamp, zone: &TimeZone) -> Vec<Name> {
-        let is_due = |id: &Name| self.job(id).is_ok_and(|job| self.is_due(id, &job, now, zone));
+    pub(crate) fn due(&self, now: Timestamp) -> Vec<Name> {
+        let is_due = |id: &Name| self.job(id).is_ok_and(|job| self.is_due(id, &job, now));
         self.ids().unwrap_or_default().into_iter().filter(is_due).collect()
     }
 
     /// Returns the next time at which any job runs, which may have passed.
-    pub(crate) fn next(&self, zone: &TimeZone) -> Option<Timestamp> {
-        let next = |id: Name| self.next_run(&id, &self.job(&id).ok()?, zone);
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        let next = |id: Name| self.next_run(&id, &self.job(&id).ok()?);
         self.ids().unwrap_or_default().into_iter().filter_map(next).min()
     }
 

@@ -33,6 +33,11 @@ fn each_way_to_write_a_schedule_gives_its_times() {
         ("1d at 12:00", "24 12:00+01:00, 25 12:00+01:00, 26 12:00+01:00"),
         ("Mon..Fri 12:05", "23 12:05+01:00, 24 12:05+01:00, 25 12:05+01:00"),
         ("fri..sun at 9:00", "27 09:00+01:00, 28 09:00+01:00, 29 09:00+01:00"),
+        ("sat..mon 09:00", "28 09:00+01:00, 29 09:00+01:00, 30 09:00+01:00"),
+        ("fri..tue,thu 09:00", "24 09:00+01:00, 26 09:00+01:00, 27 09:00+01:00"),
+        ("sun..sun 09:00", "29 09:00+01:00, 06 09:00+01:00, 13 09:00+01:00"),
+        ("0 9 * * sat-mon/2", "28 09:00+01:00, 30 09:00+01:00, 05 09:00+01:00"),
+        ("0 9 * * 7-2", "24 09:00+01:00, 29 09:00+01:00, 30 09:00+01:00"),
         ("sat,sun 09:00", "28 09:00+01:00, 29 09:00+01:00, 05 09:00+01:00"),
         ("*/20 * * * *", "23 12:20+01:00, 23 12:40+01:00, 23 13:00+01:00"),
         ("0 8-10/2 * * 1-5", "24 08:00+01:00, 24 10:00+01:00, 25 08:00+01:00"),
@@ -71,6 +76,8 @@ fn what_is_no_schedule_is_refused() {
         "25:00",
         "07:60",
         "mon..fri",
+        "mon..wed..fri 09:00",
+        "7:30 pm",
         "foo 07:30",
         "* * * *",
         "60 * * * *",
@@ -85,6 +92,9 @@ fn what_is_no_schedule_is_refused() {
     ] {
         assert!(text.parse::<Schedule>().is_err(), "{text}");
     }
+    let refusal = |text: &str| text.parse::<Schedule>().unwrap_err().to_string();
+    assert!(refusal("mon..wed..fri 09:00").starts_with("`mon..wed..fri` are not days"));
+    assert!(refusal("7:30 pm").starts_with("`7:30 pm` is not a time of day"));
 }
 
 fn at(text: &str) -> Timestamp {
@@ -97,6 +107,7 @@ fn job(schedule: &str, created: &str) -> Job {
         prompt: "what is new?".to_owned(),
         working_dir: "/tmp".into(),
         created: at(created),
+        time_zone: Some(berlin()),
         agent: None,
         model: None,
         system: Some("be brief".to_owned()),
@@ -112,16 +123,36 @@ fn job(schedule: &str, created: &str) -> Job {
 fn the_next_time_of_all_jobs_follows_the_clock_on_the_wall() {
     let dir = tempfile::tempdir().unwrap();
     let jobs = Jobs::new(&Home::find(Some(dir.path().join("data"))).unwrap());
-    assert_eq!((jobs.next(&berlin()), jobs.any_waits()), (None, false));
+    assert_eq!((jobs.next(), jobs.any_waits()), (None, false));
     // The clocks go back at 01:00 UTC on the 25th.
     let created = "2026-10-24T10:00:00Z";
+    let utc = Job { time_zone: Some(TimeZone::UTC), ..job("07:30", created) };
+    jobs.add(&"utc".parse().unwrap(), &utc).unwrap();
+    assert_eq!(jobs.next(), Some(at("2026-10-25T07:30:00Z")));
     jobs.add(&"morning".parse().unwrap(), &job("07:30", created)).unwrap();
-    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T06:30:00Z")));
-    assert_eq!(jobs.next(&TimeZone::UTC), Some(at("2026-10-25T07:30:00Z")), "the time zone was changed");
+    assert_eq!(jobs.next(), Some(at("2026-10-25T06:30:00Z")), "each job has its own time zone");
     jobs.add(&"night".parse().unwrap(), &job("02:30", created)).unwrap();
-    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T00:30:00Z")));
+    assert_eq!(jobs.next(), Some(at("2026-10-25T00:30:00Z")));
     jobs.add(&"early".parse().unwrap(), &Job { paused: true, ..job("1h", created) }).unwrap();
-    assert_eq!(jobs.next(&berlin()), Some(at("2026-10-25T00:30:00Z")));
+    assert_eq!(jobs.next(), Some(at("2026-10-25T00:30:00Z")));
+}
+
+#[test]
+fn the_file_of_a_job_has_its_time_zone() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home::find(Some(dir.path().join("data"))).unwrap();
+    let (jobs, id) = (Jobs::new(&home), "news".parse().unwrap());
+    let stored = job("07:30", "2026-11-20T12:00:00Z");
+    jobs.add(&id, &stored).unwrap();
+    assert_eq!(jobs.job(&id).unwrap(), stored);
+    let path = home.jobs().join("news.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line = "time_zone = \"CET-1CEST,M3.5.0,M10.5.0/3\"\n";
+    assert!(text.contains(line), "{text}");
+    std::fs::write(&path, text.replace(line, "time_zone = \"Mars/Olympus\"\n")).unwrap();
+    assert!(matches!(jobs.job(&id), Err(JobError::Invalid { .. })));
+    std::fs::write(&path, text.replace(line, "")).unwrap();
+    assert_eq!(jobs.job(&id).unwrap().zone(), TimeZone::system());
 }
 
 #[test]
@@ -129,17 +160,16 @@ fn what_was_missed_is_due_once() {
     let dir = tempfile::tempdir().unwrap();
     let home = Home::find(Some(dir.path().join("data"))).unwrap();
     let jobs = Jobs::new(&home);
-    let job = job("07:30", "2026-11-20T12:00:00Z");
+    let job = Job { time_zone: Some(TimeZone::UTC), ..job("07:30", "2026-11-20T12:00:00Z") };
     let id = "news".parse().unwrap();
     jobs.add(&id, &job).unwrap();
     assert!(matches!(jobs.add(&id, &job), Err(JobError::Exists(_))));
     assert_eq!(jobs.job(&id).unwrap(), job);
-    let utc = TimeZone::UTC;
-    assert_eq!(jobs.due(at("2026-11-21T07:29:59Z"), &utc), []);
-    assert_eq!(jobs.due(at("2026-11-21T07:30:00Z"), &utc), std::slice::from_ref(&id));
+    assert_eq!(jobs.due(at("2026-11-21T07:29:59Z")), []);
+    assert_eq!(jobs.due(at("2026-11-21T07:30:00Z")), std::slice::from_ref(&id));
     // Nothing ran for four days. One run makes up for all of them.
     let now = at("2026-11-24T09:00:00Z");
-    assert_eq!(jobs.due(now, &utc), std::slice::from_ref(&id));
+    assert_eq!(jobs.due(now), std::slice::from_ref(&id));
     let running = jobs.begin(&id).unwrap();
     assert!(matches!(jobs.begin(&id), Err(JobError::Running(_))));
     assert!(matches!(jobs.remove(&id), Err(JobError::Running(_))));
@@ -147,10 +177,10 @@ fn what_was_missed_is_due_once() {
     state.handled = Some(now);
     jobs.save(&id, &state, &running).unwrap();
     drop(running);
-    assert_eq!(jobs.due(now, &utc), []);
-    assert_eq!(jobs.next_run(&id, &job, &utc), Some(at("2026-11-25T07:30:00Z")));
+    assert_eq!(jobs.due(now), []);
+    assert_eq!(jobs.next_run(&id, &job), Some(at("2026-11-25T07:30:00Z")));
     jobs.replace(&id, &Job { paused: true, ..job }).unwrap();
-    assert_eq!((jobs.due(at("2027-01-01T00:00:00Z"), &utc), jobs.active()), (Vec::new(), Vec::new()));
+    assert_eq!((jobs.due(at("2027-01-01T00:00:00Z")), jobs.active()), (Vec::new(), Vec::new()));
     jobs.remove(&id).unwrap();
     assert_eq!(jobs.ids().unwrap(), []);
 }

@@ -135,6 +135,8 @@ fn answer_error(error: AnswerError) -> ProviderError {
     match error {
         AnswerError::Overflow { prompt, window } => ProviderError::Overflow { prompt_tokens: prompt, window },
         AnswerError::Decode(error) => decode_error(&error),
-        error @ AnswerError::Template(_) => ProviderError::Engine(error.to_string()),
+        error @ (AnswerError::Declined(_) | AnswerError::Template(_)) => {
+            ProviderError::Engine(error.to_string())
+        }
     }
 }

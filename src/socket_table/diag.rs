@@ -32,8 +32,11 @@ const ANY_COOKIE: [u8; 8] = [0xff; 8];
 const HEADER: usize = 16;
 /// The offset of `inet_diag_sockid` in the answer.
 const ID: usize = HEADER + 4;
-/// The ports and the addresses in it.
+/// The length of the ports and the addresses in it.
 const ADDRESSES: usize = 36;
+/// The offsets of the port and of the address of each side in them.
+const LOCAL: (usize, usize) = (0, 4);
+const REMOTE: (usize, usize) = (2, 20);
 /// The offset of `idiag_uid` in the answer. `idiag_inode` follows.
 const UID: usize = ID + 48 + 12;
 
@@ -43,10 +46,13 @@ const UID: usize = ID + 48 + 12;
 ///
 /// The kernel has no such service, or something is not allowed.
 pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
-    let id = addresses(local, remote);
-    let answer = ask(&request(local, &id))?;
-    // The kernel answers with a listening socket of the same port if no socket is connected like this.
-    Ok(entry(&answer)?.filter(|_| answer.get(ID..ID + ADDRESSES) == Some(&id)))
+    let answer = ask(&request(local, remote))?;
+    // The kernel answers with a listening socket of the same port if no socket is connected like this. A socket of IPv6
+    // that is connected over IPv4 comes with the IPv6 form of its addresses, whatever the request had.
+    let is_wanted = |side, wanted: SocketAddr| {
+        address(&answer, side) == Some((wanted.ip().to_canonical(), wanted.port()))
+    };
+    Ok(entry(&answer)?.filter(|_| is_wanted(LOCAL, local) && is_wanted(REMOTE, remote)))
 }
 
 /// Returns the socket that listens at `address`, also one for all addresses.
@@ -56,8 +62,7 @@ pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<S
 /// As for [`find`].
 pub(super) fn listener(address: SocketAddr) -> io::Result<Option<SocketEntry>> {
     // No connection comes from port 0.
-    let id = addresses(address, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
-    let answer = ask(&request(address, &id))?;
+    let answer = ask(&request(address, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))))?;
     Ok(entry(&answer)?.filter(|_| answer.get(HEADER + 1) == Some(&LISTEN)))
 }
 
@@ -72,12 +77,13 @@ fn ask(request: &[u8]) -> io::Result<Vec<u8>> {
 }
 
 /// `inet_diag_req_v2` with its header.
-fn request(local: SocketAddr, id: &[u8; ADDRESSES]) -> Vec<u8> {
-    let family = if is_v4(local) { AddressFamily::INET } else { AddressFamily::INET6 };
+fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+    let is_v4 = local.ip().to_canonical().is_ipv4();
+    let family = if is_v4 { AddressFamily::INET } else { AddressFamily::INET6 };
     let family = u8::try_from(family.as_raw()).expect("2 and 10");
     let mut body = vec![family, IPPROTO_TCP, 0, 0];
     body.extend(u32::MAX.to_ne_bytes()); // in any state
-    body.extend(id);
+    body.extend(addresses(local, remote));
     body.extend(0_u32.to_ne_bytes()); // at any interface
     body.extend(ANY_COOKIE);
     let mut request = Vec::new();
@@ -114,7 +120,7 @@ fn addresses(local: SocketAddr, remote: SocketAddr) -> [u8; ADDRESSES] {
     let mut id = [0; ADDRESSES];
     id[..2].copy_from_slice(&local.port().to_be_bytes());
     id[2..4].copy_from_slice(&remote.port().to_be_bytes());
-    for (address, at) in [(local, 4), (remote, 20)] {
+    for (address, (_, at)) in [(local, LOCAL), (remote, REMOTE)] {
         match address.ip().to_canonical() {
             IpAddr::V4(ip) => id[at..at + 4].copy_from_slice(&ip.octets()),
             IpAddr::V6(ip) => id[at..at + 16].copy_from_slice(&ip.octets()),
@@ -123,6 +129,13 @@ fn addresses(local: SocketAddr, remote: SocketAddr) -> [u8; ADDRESSES] {
     id
 }
 
-fn is_v4(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_ipv4()
+/// Reads the canonical address and the port of one side from an answer. `None` for an answer without a socket.
+fn address(answer: &[u8], (port, address): (usize, usize)) -> Option<(IpAddr, u16)> {
+    let id = answer.get(ID..ID + ADDRESSES)?;
+    let octets = &id[address..address + 16];
+    let ip = match u16::from(*answer.get(HEADER)?) == AddressFamily::INET.as_raw() {
+        true => Ipv4Addr::from(<[u8; 4]>::try_from(&octets[..4]).ok()?).into(),
+        false => IpAddr::from(<[u8; 16]>::try_from(octets).ok()?).to_canonical(),
+    };
+    Some((ip, u16::from_be_bytes([id[port], id[port + 1]])))
 }

@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 
 use crate::core::blocking;
 
-/// Asks the kernel for one socket, which takes microseconds. Where the kernel cannot be asked, reads the list of all
-/// sockets, on a thread for blocking work and one after the other. Cheap to clone.
+/// Asks the kernel for one socket, which takes microseconds. Where that finds none, reads the list of all sockets, on a
+/// thread for blocking work and one after the other. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct SocketTable {
     reading: Arc<Semaphore>,
@@ -52,7 +52,9 @@ impl SocketTable {
     ) -> io::Result<Option<SocketEntry>> {
         #[cfg(target_os = "linux")]
         match diag::find(local, remote) {
-            Ok(found) => return Ok(found),
+            Ok(Some(found)) => return Ok(Some(found)),
+            // A socket that is bound to one interface is found only in the list.
+            Ok(None) => {}
             Err(error) => tracing::debug!(%error, "the kernel cannot be asked for one socket"),
         }
         self.find_in_list(local, remote).await
@@ -70,14 +72,14 @@ impl SocketTable {
 }
 
 /// Returns the user whose process listens at an address of this machine. `None` if nobody does, as where the kernel
-/// forwards connections to another machine or container. Takes microseconds.
+/// forwards connections to another machine or container. Takes microseconds where the kernel answers for one socket.
 ///
 /// # Errors
 ///
-/// The kernel cannot be asked.
+/// The table cannot be read.
 #[cfg(target_os = "linux")]
 pub(crate) fn owner_of_listener(address: SocketAddr) -> io::Result<Option<u32>> {
-    Ok(diag::listener(address)?.map(|socket| socket.uid))
+    Ok(listening(address)?.map(|socket| socket.uid))
 }
 
 /// Returns who listens at an address of this machine. `None` if nobody does. Looks at the open files of all processes,
@@ -85,13 +87,21 @@ pub(crate) fn owner_of_listener(address: SocketAddr) -> io::Result<Option<u32>> 
 ///
 /// # Errors
 ///
-/// The kernel cannot be asked.
+/// The table cannot be read.
 pub(crate) fn listener(address: SocketAddr) -> io::Result<Option<Listener>> {
-    #[cfg(target_os = "linux")]
-    let socket = diag::listener(address)?;
-    #[cfg(not(target_os = "linux"))]
-    let socket = None::<SocketEntry>.filter(|_| address.port() > 0);
+    let socket = listening(address)?;
     Ok(socket.map(|socket| Listener { uid: socket.uid, process: proc_files::process_with(socket.inode) }))
+}
+
+/// Returns the socket to which the kernel would give a connection to this address.
+fn listening(address: SocketAddr) -> io::Result<Option<SocketEntry>> {
+    #[cfg(target_os = "linux")]
+    match diag::listener(address) {
+        // Also where it is none: the kernel looks it up as it does for a connection.
+        Ok(found) => return Ok(found),
+        Err(error) => tracing::debug!(%error, "the kernel cannot be asked for one socket"),
+    }
+    proc_files::listener(address)
 }
 
 #[cfg(test)]
@@ -101,12 +111,16 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn the_owner_of_a_listener_is_found_also_where_it_listens_on_all_addresses() {
-        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
+        for address in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"] {
             let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
             let port = listener.local_addr().unwrap().port();
             let loopback = format!("127.0.0.1:{port}").parse().unwrap();
             let me = rustix::process::geteuid().as_raw();
             assert_eq!(owner_of_listener(loopback).unwrap(), Some(me), "{address}");
+            assert_eq!(proc_files::listener(loopback).unwrap(), listening(loopback).unwrap(), "{address}");
+            let mapped = format!("[::ffff:127.0.0.1]:{port}").parse().unwrap();
+            assert_eq!(listening(mapped).unwrap(), listening(loopback).unwrap(), "{address}");
+            assert_eq!(proc_files::listener(mapped).unwrap(), listening(loopback).unwrap(), "{address}");
             let found = super::listener(loopback).unwrap().unwrap();
             let (process, name) = found.process.unwrap();
             assert_eq!((found.uid, process), (me, std::process::id()), "{address}");
@@ -121,25 +135,46 @@ mod tests {
 
     #[tokio::test]
     async fn both_ways_find_the_same_socket() {
-        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+        // A socket of IPv6 that is connected to an IPv4 address is what clients in C, Java and .NET have.
+        let over_v4 = ["127.0.0.1", "[::ffff:127.0.0.1]"];
+        for (address, targets) in [
+            ("127.0.0.1:0", &over_v4[..]),
+            ("0.0.0.0:0", &over_v4),
+            ("[::]:0", &over_v4),
+            ("[::1]:0", &["[::1]"]),
+        ] {
             let Ok(listener) = tokio::net::TcpListener::bind(address).await else { continue };
             let port = listener.local_addr().unwrap().port();
-            let target = if address == "[::]:0" {
-                format!("127.0.0.1:{port}")
-            } else {
-                address.replace(":0", &format!(":{port}"))
-            };
-            let client = tokio::net::TcpStream::connect(&target).await.unwrap();
-            let (server, _) = listener.accept().await.unwrap();
-            let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
-            let table = SocketTable::new();
-            let found = table.find(peer, local).await.unwrap().expect("it is open");
-            assert_eq!(found.uid, rustix::process::geteuid().as_raw(), "{target}");
-            assert_eq!(table.find_in_list(peer, local).await.unwrap(), Some(found), "{target}");
-            assert_eq!(table.find(local, "127.0.0.1:1".parse().unwrap()).await.unwrap(), None);
-            drop(client);
-            let closed = table.find(peer, local).await.unwrap();
-            assert!(closed.is_none_or(|entry| entry.inode == 0), "{closed:?}");
+            for target in targets {
+                let client = tokio::net::TcpStream::connect(format!("{target}:{port}")).await.unwrap();
+                let (server, _) = listener.accept().await.unwrap();
+                let (peer, local) = (server.peer_addr().unwrap(), server.local_addr().unwrap());
+                let table = SocketTable::new();
+                let found = table.find_in_list(peer, local).await.unwrap().expect("it is open");
+                assert_eq!(found.uid, rustix::process::geteuid().as_raw(), "{address} {target}");
+                #[cfg(target_os = "linux")]
+                assert_eq!(diag::find(peer, local).unwrap(), Some(found), "{address} {target}");
+                assert_eq!(table.find(peer, local).await.unwrap(), Some(found), "{address} {target}");
+                let nobody = "127.0.0.1:1".parse().unwrap();
+                assert_eq!(table.find(local, nobody).await.unwrap(), None, "{address} {target}");
+                drop(client);
+                let closed = table.find(peer, local).await.unwrap();
+                assert!(closed.is_none_or(|entry| entry.inode == 0), "{address} {target}: {closed:?}");
+            }
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_socket_that_is_bound_to_an_interface_is_found() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = tokio::net::TcpSocket::new_v4().unwrap();
+        if client.bind_device(Some(b"lo")).is_err() {
+            return; // only some kernels allow that to users
+        }
+        let _client = client.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, peer) = listener.accept().await.unwrap();
+        let found = SocketTable::new().find(peer, server.local_addr().unwrap()).await.unwrap();
+        assert_eq!(found.map(|socket| socket.uid), Some(rustix::process::geteuid().as_raw()));
     }
 }

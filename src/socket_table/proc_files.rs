@@ -4,18 +4,35 @@
 use std::{
     fs::File,
     io::{self, BufRead as _, BufReader},
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
 };
 
 use super::SocketEntry;
 
-/// Reads `/proc/net/tcp` and `/proc/net/tcp6` up to the socket that is bound to `local` and connected to `remote`.
+/// Finds the socket that is bound to `local` and connected to `remote`.
 pub(super) fn find(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<SocketEntry>> {
+    first(|version| Some((table_form(local, version)?, table_form(remote, version)?)))
+}
+
+/// Finds the socket that listens at `address`, or else one that listens at all addresses. The list does not say whether
+/// one for all addresses of IPv6 takes connections over IPv4, too; most do.
+pub(super) fn listener(address: SocketAddr) -> io::Result<Option<SocketEntry>> {
+    let all_v4 = address.ip().to_canonical().is_ipv4().then_some(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    for ip in [Some(address.ip()), all_v4, Some(Ipv6Addr::UNSPECIFIED.into())].into_iter().flatten() {
+        let local = SocketAddr::new(ip, address.port());
+        let found = first(|version| Some((table_form(local, version)?, version.nobody().to_owned())))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// Reads `/proc/net/tcp` and `/proc/net/tcp6` up to the socket with these two addresses.
+fn first(addresses: impl Fn(Version) -> Option<(String, String)>) -> io::Result<Option<SocketEntry>> {
     // An IPv4 peer of an IPv6 socket is in tcp6, and an IPv6 listener may find its IPv4 peer in tcp.
     for (path, version) in [("/proc/net/tcp", Version::V4), ("/proc/net/tcp6", Version::V6)] {
-        let (Some(local), Some(remote)) = (table_form(local, version), table_form(remote, version)) else {
-            continue;
-        };
+        let Some((local, remote)) = addresses(version) else { continue };
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -45,6 +62,16 @@ fn parse_entry(line: &str, local: &str, remote: &str) -> Option<SocketEntry> {
 enum Version {
     V4,
     V6,
+}
+
+impl Version {
+    /// The remote address of a socket that listens.
+    fn nobody(self) -> &'static str {
+        match self {
+            Self::V4 => "00000000:0000",
+            Self::V6 => "00000000000000000000000000000000:0000",
+        }
+    }
 }
 
 /// Formats an address as in the table: 32-bit words in the machine's byte order, in hexadecimal. Returns `None` for

@@ -17,10 +17,10 @@ use crate::{
     call::{self, CallRules},
     conversation::{Answer, AnswerError, Content, Conversation, Event},
     copy::CopyRules,
-    plan::UNCLEAR,
+    plan::{self, ONE_THING, UNCLEAR},
     report::ReportRules,
     search::{self, likeliest_answer},
-    sentences::DECLINED,
+    sentences::{DECLINED, TOO_LONG},
 };
 
 /// `general.name` in the model's file.
@@ -90,12 +90,7 @@ impl Starter {
         sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
     ) -> Result<Answer, AnswerError> {
         if let Some(content) = by_rule(conversation) {
-            if let Content::Text(text) = &content
-                && sink(Event::Text(text)).is_break()
-            {
-                return Err(DecodeError::SinkClosed.into());
-            }
-            return Ok(Answer::of_rules(content));
+            return said(Answer::of_rules(content), sink);
         }
         let rendered = self.template.render(conversation.messages, &[], &InThisProcess);
         let mut rendered = rendered.map_err(|error| AnswerError::Template(error.to_string()))?.text;
@@ -125,7 +120,8 @@ impl Starter {
             }
             (None, Some(report)) => task.write(&mut RuleConstraint::new(report), sink)?,
             (None, None) => {
-                task.search(CallRules::new(conversation.tools, CopyRules::new(conversation.request)), sink)?
+                let rules = CallRules::new(conversation.tools, CopyRules::new(conversation.request));
+                return said(task.search(rules, sink)?, sink);
             }
         };
         Ok(answer)
@@ -198,7 +194,7 @@ impl Task<'_> {
         let mut constraint = RuleConstraint::new(rules);
         let limits = search::Limits { candidates: MAX_CANDIDATES, tokens: self.max_tokens as usize };
         let on_progress = &mut |progress| sink(Event::Prefill { progress, cached: self.cached });
-        let answer = self.engine.decode(self.prompt, self.stop, on_progress, |decoder| {
+        self.engine.decode(self.prompt, self.stop, on_progress, |decoder| {
             let found = likeliest_answer(decoder, &mut constraint, limits)?;
             let tokens = found.as_ref().map_or(&[][..], |found| &found.tokens);
             let bytes: Vec<u8> =
@@ -213,12 +209,22 @@ impl Task<'_> {
                 cached_tokens: to_u32(decoder.cached_tokens()),
                 completion_tokens: to_u32(tokens.len()),
             })
-        })?;
-        match &answer.content {
-            Content::Text(text) if sink(Event::Text(text)).is_break() => Err(DecodeError::SinkClosed),
-            _ => Ok(answer),
+        })
+    }
+}
+
+/// Passes on the text of an answer that was made as a whole, unless it declines the request.
+fn said(answer: Answer, sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Answer, AnswerError> {
+    if let Content::Text(text) = &answer.content {
+        let refusals = [DECLINED, TOO_LONG, UNCLEAR, ONE_THING, plan::NAME];
+        if let Some(refusal) = refusals.into_iter().find(|refusal| refusal == text) {
+            return Err(AnswerError::Declined(refusal));
+        }
+        if sink(Event::Text(text)).is_break() {
+            return Err(DecodeError::SinkClosed.into());
         }
     }
+    Ok(answer)
 }
 
 /// The answer of a text that the rules for calls allowed. If they led nowhere, the request is declined.

@@ -1,9 +1,9 @@
 """Drives a running daemon over gRPC with a client in another language.
 
-usage: drive.py PROTO_DIR SOCKET WORKING_DIR
+usage: drive.py PROTO_DIR TARGET WORKING_DIR, where TARGET is `unix:PATH` or `ADDRESS:PORT`
 
-Needs grpcio and grpcio-tools. The daemon's default agent must be the tiny model of tests/llama, which calls
-a tool for `!tool` and never stops for `!long`. Prints one line for each thing that worked.
+Needs grpcio and grpcio-tools. The model must call a tool for `!tool` and never stop for `!long`, as the tiny model of
+tests/llama does. Prints one line for each thing that worked.
 """
 
 import queue
@@ -14,7 +14,7 @@ from pathlib import Path
 import grpc
 from grpc_tools import protoc
 
-proto_dir, socket, working_dir = sys.argv[1:]
+proto_dir, target, working_dir = sys.argv[1:]
 out = tempfile.mkdtemp()
 code = protoc.main(["protoc", f"-I{proto_dir}", f"--python_out={out}", f"--grpc_python_out={out}", "kontekst.proto"])
 assert code == 0, "the proto does not compile with protoc"
@@ -65,7 +65,7 @@ def kinds(events):
 def main():
     Path(working_dir, "README.md").write_text("# A readme\n")
     # grpcio sends the socket path as the authority, which HTTP/2 does not allow: github.com/hyperium/h2/pull/487
-    channel = grpc.insecure_channel(f"unix:{socket}", options=[("grpc.default_authority", "localhost")])
+    channel = grpc.insecure_channel(target, options=[("grpc.default_authority", "localhost")])
     agents, daemon = rpc.AgentServiceStub(channel), rpc.DaemonServiceStub(channel)
 
     status = daemon.GetStatus(pb.GetStatusRequest())

@@ -1,20 +1,22 @@
 """Drives a Roz session of a running daemon with a client in another language.
 
-usage: session.py PROTO_DIR SOCKET
+usage: session.py PROTO_DIR TARGET WORKING_DIR, where TARGET is `unix:PATH` or `ADDRESS:PORT`
 
-Needs grpcio and grpcio-tools. The model must call the tool `look` three times in one answer, and then say
-`all seen`. Prints one line for each thing that worked.
+Needs grpcio and grpcio-tools. The model must call the tool `look` three times for `look around` and then say `all seen`,
+write `a.txt` and `b.txt` for `write` with the tool `write_file` of the daemon, and never stop for `!long`. Prints one line
+for each thing that worked.
 """
 
 import queue
 import sys
 import tempfile
+from pathlib import Path
 
 import grpc
 import grpc_tools
 from grpc_tools import protoc
 
-proto_dir, socket = sys.argv[1:]
+proto_dir, target, working_dir = sys.argv[1:]
 out = tempfile.mkdtemp()
 common = f"{grpc_tools.__path__[0]}/_proto"
 code = protoc.main(
@@ -28,7 +30,7 @@ from roz.v1 import agent_pb2_grpc as rpc
 
 def main():
     # grpcio sends the socket path as the authority, which HTTP/2 does not allow: github.com/hyperium/h2/pull/487
-    channel = grpc.insecure_channel(f"unix:{socket}", options=[("grpc.default_authority", "localhost")])
+    channel = grpc.insecure_channel(target, options=[("grpc.default_authority", "localhost")])
     requests = queue.Queue()
     metadata = [("authorization", "Bearer roz_sk_test")]
     frames = rpc.AgentServiceStub(channel).StreamSession(iter(requests.get, None), timeout=60, metadata=metadata)
@@ -69,6 +71,31 @@ def main():
     assert (text, thought, frame.turn_complete.stop_reason) == ("all seen", "hm", "end_turn"), (text, thought)
     assert frame.turn_complete.usage.output_tokens == 10
     print("turn")
+
+    # Of two calls of a tool of the daemon, one is approved and one is denied.
+    say(user_message=pb.UserMessage(content="write", message_id="m2"))
+    decisions = [True, False]
+    for frame in frames:
+        kind = frame.WhichOneof("response")
+        assert kind != "error", frame
+        if kind == "activity_update" and frame.activity_update.state == "waiting_approval":
+            call_id = frame.activity_update.detail
+            say(permission_decision=pb.PermissionDecision(tool_call_id=call_id, approved=decisions.pop(0)))
+        if kind == "turn_complete":
+            break
+    assert frame.turn_complete.stop_reason == "end_turn" and decisions == [], frame
+    assert sorted(path.name for path in Path(working_dir).iterdir()) == ["a.txt"], "one was approved"
+    print("approvals")
+
+    say(user_message=pb.UserMessage(content="!long", message_id="m3"))
+    for frame in frames:
+        kind = frame.WhichOneof("response")
+        if kind == "text_delta":
+            say(cancel_turn=pb.CancelTurn(reason="enough"))
+        if kind == "turn_complete":
+            break
+    assert frame.turn_complete.stop_reason == "cancelled", frame
+    print("cancel")
 
     requests.put(None)
     rest = list(frames)

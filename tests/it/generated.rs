@@ -40,6 +40,20 @@ fn check(folder: &str, files: &BTreeMap<String, String>) {
 }
 
 #[test]
+fn comments_of_examples_are_not_broken_on_a_narrow_terminal() {
+    fn check(command: &clap::Command) {
+        let helps = [command.get_after_help(), command.get_after_long_help()];
+        for help in helps.into_iter().flatten().map(ToString::to_string) {
+            for line in help.lines().filter(|line| line.contains(" # ")) {
+                assert!(line.chars().count() < 80, "{}: {line}", command.get_name());
+            }
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&kontekst::cli::command());
+}
+
+#[test]
 fn completions() {
     let shells = [(Shell::Bash, "kontekst.bash"), (Shell::Fish, "kontekst.fish"), (Shell::Zsh, "_kontekst")];
     let script = |shell| {

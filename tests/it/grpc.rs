@@ -1,6 +1,6 @@
 //! The gRPC door on the wire: the real daemon and a raw client.
 
-use std::{future::Future, os::unix::process::CommandExt as _, time::Duration};
+use std::{future::Future, io::Read as _, os::unix::process::CommandExt as _, time::Duration};
 
 use kontekst::{
     client,
@@ -313,15 +313,59 @@ fn outputs_of_any_size_and_any_bytes_arrive_as_text() {
     model.assert_clean();
 }
 
-#[test]
-fn tcp_serves_this_user_and_no_web_page() {
-    let model = FakeLlama::start([]);
-    let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n", model.url());
-    let home = TestHome::with_config(&config);
+/// Starts the daemon of a home that has `bind`, and returns its address.
+pub(crate) fn tcp_address(home: &TestHome) -> String {
     home.run(&["daemon", "restart"]).success();
     let status = home.run(&["status", "--json"]).success();
     let status: serde_json::Value = serde_json::from_str(&status).unwrap();
-    let address = status["bind"].as_str().unwrap().to_owned();
+    status["bind"].as_str().unwrap().to_owned()
+}
+
+fn home_on_tcp(model: &FakeLlama) -> TestHome {
+    let endpoint = format!("provider = \"endpoint\"\nendpoint = \"{}\"\n", model.url());
+    TestHome::with_config(&format!("{endpoint}bind = \"127.0.0.1:0\"\n"))
+}
+
+/// Runs a script of `tests/grpcio` against a daemon, and returns what it printed: one line for each thing that worked. `None`
+/// if `KONTEKST_TEST_PYTHON` names no Python with grpcio.
+pub(crate) fn client_in_python(script: &str, target: &str, home: &TestHome) -> Option<Vec<String>> {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut python = std::process::Command::new(std::env::var_os("KONTEKST_TEST_PYTHON")?);
+    python
+        .arg(here.join("tests/grpcio").join(script))
+        .arg(here.join("proto"))
+        .arg(target)
+        .arg(home.work_dir());
+    let output = python.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_client_in_python_has_whole_runs_over_tcp() {
+    let model = FakeLlama::start([]).always(|request| {
+        let last = request.body["messages"].as_array().unwrap().last().unwrap();
+        match (last["role"].as_str(), last["content"].as_str().unwrap_or_default()) {
+            (Some("user"), text) if text.ends_with("!tool") => {
+                Reply::calls([("read_file", json!({"path": "README.md"}))])
+            }
+            (Some("user"), text) if text.ends_with("!long") => Reply::text("on and on").then_hang(),
+            _ => Reply::text("hello"),
+        }
+    });
+    let home = home_on_tcp(&model);
+    let address = tcp_address(&home);
+    if let Some(worked) = client_in_python("drive.py", &address, &home) {
+        assert_eq!(worked, ["status", "run", "approve", "deny", "cancel", "shutdown"]);
+    }
+    model.assert_clean();
+}
+
+#[test]
+fn tcp_serves_this_user_and_no_web_page() {
+    let model = FakeLlama::start([]);
+    let home = home_on_tcp(&model);
+    let address = tcp_address(&home);
     block_on(async {
         let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap();
         let mut admin = client::daemon(endpoint.connect().await.unwrap());
@@ -347,6 +391,10 @@ fn tcp_serves_this_user_and_no_web_page() {
         assert_eq!(bytes(Some(65_534)), "0");
     }
     assert_eq!(bytes(None), "1");
+
+    // Clients in C, Java and .NET reach an IPv4 address with a socket of IPv6.
+    let mut over_v4 = std::net::TcpStream::connect(("::ffff:127.0.0.1", port.parse().unwrap())).unwrap();
+    over_v4.read_exact(&mut [0]).unwrap();
 }
 
 #[test]

@@ -48,6 +48,26 @@ fn a_job_is_stored_run_by_hand_and_removed() {
 }
 
 #[test]
+fn a_job_keeps_the_time_zone_of_whoever_made_it() {
+    let home = TestHome::new(&FakeLlama::start([]).url());
+    if !std::path::Path::new("/usr/share/zoneinfo/Asia/Kathmandu").exists() {
+        return;
+    }
+    let run =
+        |zone: &str, words: &[&str]| wait_with_output(home.command(words).env("TZ", zone).spawn().unwrap());
+    home.run(&["daemon", "restart"]).success();
+    let every = run("Asia/Kathmandu", &["every", "07:30", "--name", "news", "hi"]);
+    assert!(every.stderr.contains("next 20") && !every.stderr.contains("Kathmandu"), "{every:?}");
+    // 07:30 there is 01:45 in UTC, also for a process that is somewhere else.
+    let next = json(&home, &["jobs", "list", "--json"])[0]["next_run"].as_str().unwrap().to_owned();
+    assert!(next.ends_with("T01:45:00Z"), "{next}");
+    let seen = run("America/New_York", &["jobs"]).success();
+    assert!(seen.contains(" 07:30 Asia/Kathmandu"), "{seen}");
+    assert!(home.read("jobs/news.toml").contains("time_zone = \"Asia/Kathmandu\"\n"));
+    assert!(run("Asia/Kathmandu", &["jobs", "show", "news"]).success().contains(" 07:30\n"));
+}
+
+#[test]
 fn the_daemon_makes_up_for_a_missed_run_once() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
     let home = TestHome::new(&model.url());

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::{
     fake_llama::process::wait_for_exit,
+    grpc::client_in_python,
     test_home::{TestHome, wait_with_output},
 };
 
@@ -111,24 +112,12 @@ fn the_model_server_dies_with_a_killed_daemon() {
 
 #[test]
 fn a_client_in_python_drives_all_of_it() {
-    let (Some(real), Some(python)) = (RealServer::new(), std::env::var_os("KONTEKST_TEST_PYTHON")) else {
-        return;
-    };
+    let Some(real) = RealServer::new() else { return };
     real.success(&["daemon", "restart"]);
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(python)
-        .arg(here.join("tests/grpcio/drive.py"))
-        .arg(here.join("proto"))
-        .arg(real.home.root().join("run/daemon.sock"))
-        .arg(real.home.work_dir())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let worked = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(
-        worked.lines().collect::<Vec<_>>(),
-        ["status", "run", "approve", "deny", "cancel", "shutdown"]
-    );
+    let socket = format!("unix:{}", real.home.root().join("run/daemon.sock").display());
+    if let Some(worked) = client_in_python("drive.py", &socket, &real.home) {
+        assert_eq!(worked, ["status", "run", "approve", "deny", "cancel", "shutdown"]);
+    }
 }
 
 /// The chat template of the model without its support for tools.

@@ -104,10 +104,6 @@ for wrong, error, param in [
         assert raised.param == param, raised
         continue
     raise AssertionError(wrong)
-try:
-    OpenAI(base_url=sys.argv[1], api_key="not-needed", max_retries=0).models.list()
-    raise AssertionError("a wrong key is let in")
-except AuthenticationError as raised:
-    assert "kontekst status --token" in str(raised), raised
+assert OpenAI(base_url=sys.argv[1], api_key="not-needed", max_retries=0).models.list().data, "any key will do"
 
 print("all good")

@@ -95,6 +95,7 @@ const ARGUMENTS: &[(&[&str], &Arguments)] = &[
     (&["skills", "show"], &[("name", skill_names)]),
     (&["models", "show"], &[("name", model_names)]),
     (&["models", "use"], &[("name", model_names), ("agent", agent_names)]),
+    (&["models", "remove"], &[("name", model_names)]),
     (&["models", "pull"], &[("agent", agent_names)]),
     (&["models", "check"], &[("name", model_names)]),
     (&["approvals", "show"], &[("run", parked_runs)]),

@@ -15,7 +15,8 @@ pub(super) use line::complete_line;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   echo 'eval \"$(kontekst completions bash)\"' >> ~/.bashrc
-  kontekst completions zsh > ~/.zfunc/_kontekst            # a directory in $fpath
+  # a directory in $fpath
+  kontekst completions zsh > ~/.zfunc/_kontekst
   kontekst completions fish > ~/.config/fish/completions/kontekst.fish")]
 pub(super) struct Args {
     /// The shell

@@ -39,9 +39,12 @@ use super::{
 #[command(
     args_conflicts_with_subcommands = true,
     after_long_help = "Examples:
-  kontekst daemon                                 # in this terminal, until Ctrl-C
-  kontekst daemon --http 127.0.0.1:8787           # with HTTP and the web page
-  kontekst daemon install                         # as a systemd unit that starts when it is needed
+  # in this terminal, until Ctrl-C
+  kontekst daemon
+  # with HTTP and the web page
+  kontekst daemon --http 127.0.0.1:8787
+  # as a systemd unit that starts when it is needed
+  kontekst daemon install
   kontekst daemon logs -f"
 )]
 pub(super) struct Args {

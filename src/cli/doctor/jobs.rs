@@ -17,7 +17,7 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let next =
-        format!("{}, next {}", counted(active as u64, "job"), shown_time(jobs.next(&TimeZone::system())));
+        format!("{}, next {}", counted(active as u64, "job"), shown_time(jobs.next(), &TimeZone::system()));
     let timer = JobTimer::find(checked.home, checked.environment);
     let finding = if !timer.is_set() {
         match checked.status {

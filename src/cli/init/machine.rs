@@ -69,9 +69,7 @@ impl Machine {
         let files = match self.files.as_slice() {
             [] => format!("none in {}, nor of other programs", config.model_dir.display()),
             [only] => format!("{} ({}, {})", only.name, units::bytes(only.bytes), only.origin.as_str()),
-            [first, ..] => {
-                format!("{} models; `kontekst models` lists them, {} first", self.files.len(), first.name)
-            }
+            [_, ..] => format!("{} models; `kontekst models` lists them", self.files.len()),
         };
         writeln!(out, "  files    {files}")?;
         let program = match &self.llama_server {

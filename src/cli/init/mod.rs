@@ -32,7 +32,8 @@ use machine::Machine;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst init
-  kontekst init --yes       # asks nothing, and fetches a model if none answers")]
+  # asks nothing, and fetches a model if none answers
+  kontekst init --yes")]
 pub(super) struct Args {
     /// Do everything without asking
     #[arg(short, long)]

@@ -37,13 +37,12 @@ pub(super) fn list(jobs: &Jobs, json: bool, out: &mut dyn Write) -> Result<(), C
     for (job, id) in &listed {
         table.row(match job {
             Ok(job) => {
-                let next = jobs.next_run(id, job, &TimeZone::system());
-                let last = jobs
-                    .state(id)
-                    .results
-                    .last()
-                    .map(|last| format!("{}: {}", shown_time(Some(last.started)), ending(last)));
-                let next = if job.paused { "paused".to_owned() } else { shown_time(next) };
+                let next = jobs.next_run(id, job);
+                let last =
+                    jobs.state(id).results.last().map(|last| {
+                        format!("{}: {}", shown_time(Some(last.started), &job.zone()), ending(last))
+                    });
+                let next = if job.paused { "paused".to_owned() } else { shown_time(next, &job.zone()) };
                 [id.to_string(), job.schedule.to_string(), next, last.unwrap_or_default(), cut(&job.prompt)]
             }
             Err(error) => {
@@ -56,11 +55,7 @@ pub(super) fn list(jobs: &Jobs, json: bool, out: &mut dyn Write) -> Result<(), C
 
 pub(super) fn show(id: &Name, job: &Job, jobs: &Jobs, out: &mut dyn Write) -> Result<(), CliError> {
     let text = toml::to_string(job).expect("the job was read from TOML");
-    let next = if job.paused {
-        "paused".to_owned()
-    } else {
-        shown_time(jobs.next_run(id, job, &TimeZone::system()))
-    };
+    let next = if job.paused { "paused".to_owned() } else { shown_time(jobs.next_run(id, job), &job.zone()) };
     Ok(write!(out, "# job {id}, next run: {next}\n{}", printable(&text))?)
 }
 
@@ -105,7 +100,10 @@ pub(super) fn results(
         };
         let waits = needs_approval(result) && parked.contains_key(result.session.as_str());
         table.row([
-            shown_time(Some(result.started)),
+            shown_time(
+                Some(result.started),
+                &jobs.job(id).map_or_else(|_| TimeZone::system(), |job| job.zone()),
+            ),
             id.to_string(),
             if waits { "parked".to_owned() } else { ending(result).to_owned() },
             result.session.clone(),
@@ -157,7 +155,7 @@ fn cut(text: &str) -> String {
 fn to_json(id: &Name, job: &Job, jobs: &Jobs) -> Value {
     let mut value = json!(job);
     value["id"] = json!(id);
-    value["next_run"] = json!(jobs.next_run(id, job, &TimeZone::system()));
+    value["next_run"] = json!(jobs.next_run(id, job));
     value["last_result"] = json!(jobs.state(id).results.last());
     value
 }

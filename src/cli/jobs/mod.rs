@@ -138,17 +138,18 @@ fn set_paused(id: &Name, jobs: &Jobs, paused: bool) -> Result<(), CliError> {
     }
     let job = Job { paused, ..job };
     jobs.replace(id, &job)?;
-    print_status(&match jobs.next_run(id, &job, &TimeZone::system()) {
+    print_status(&match jobs.next_run(id, &job) {
         None => format!("job {id} is paused"),
-        next => format!("job {id} runs next {}", shown_time(next)),
+        next => format!("job {id} runs next {}", shown_time(next, &job.zone())),
     });
     Ok(())
 }
 
-/// Formats a time as the clock of this machine shows it.
-pub(super) fn shown_time(time: Option<Timestamp>) -> String {
-    let shown = |time: Timestamp| time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
-    time.map_or_else(|| "never".to_owned(), shown)
+/// Formats a time as a clock in this time zone shows it, with the name of the zone if this process has another one.
+pub(super) fn shown_time(time: Option<Timestamp>, zone: &TimeZone) -> String {
+    let Some(time) = time else { return "never".to_owned() };
+    let format = if *zone == TimeZone::system() { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M %:Q" };
+    time.to_zoned(zone.clone()).strftime(format).to_string()
 }
 
 impl From<JobError> for CliError {

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::{
     cli::error::CliError,
@@ -35,7 +35,7 @@ pub(super) fn run_due(id: &Name, jobs: &Jobs, home: &Home) -> Result<ExitCode, C
     rustix::process::setsid().ok();
     let running = jobs.begin(id)?;
     let (job, now) = (jobs.job(id)?, Timestamp::now());
-    if !jobs.is_due(id, &job, now, &TimeZone::system()) {
+    if !jobs.is_due(id, &job, now) {
         return Ok(ExitCode::SUCCESS);
     }
     // Before the run: one that was cut is not started again and again.
@@ -68,7 +68,7 @@ fn run(
 ) -> Result<ExitCode, CliError> {
     let failed = |error: io::Error| CliError::failed("cannot run the job").cause(error.to_string());
     let started = Timestamp::now();
-    let stamp = started.to_zoned(TimeZone::system()).strftime("%Y%m%d-%H%M%S").to_string();
+    let stamp = started.to_zoned(job.zone()).strftime("%Y%m%d-%H%M%S").to_string();
     let session = job.session.clone().unwrap_or_else(|| format!("job-{id}-{stamp}"));
     let mut child = command(job, &session, home).map_err(failed)?.spawn().map_err(failed)?;
     let (mut stdout, mut stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));

@@ -8,7 +8,11 @@ use super::{builtin_model, sources::ModelSources};
 use crate::{
     cli::{error::CliError, json::json_pretty, table::Table, units},
     config::{AgentConfig, Config, Home, ProviderKind},
-    models::{Model, ModelInfo, ModelOrigin, gguf::GgufError},
+    models::{
+        Model, ModelInfo, ModelOrigin,
+        gguf::GgufError,
+        pull::{self, Unfinished},
+    },
 };
 
 /// List the models on this machine; the default if no command is given
@@ -45,6 +49,9 @@ pub(super) fn run(
         writeln!(out, "{blank}There are no models in {} yet.", config.model_dir.display())?;
         writeln!(out, "\n  kontekst models pull ORG/NAME    fetches one from Hugging Face")?;
     }
+    for part in pull::unfinished(&config.model_dir) {
+        writeln!(out, "{}", describe_unfinished(&part))?;
+    }
     let fallback = match builtin_model::load() {
         Some(_) if config.provider.is_none() => "; the built-in model answers until it is",
         _ => "",
@@ -59,6 +66,16 @@ pub(super) fn run(
         )?;
     }
     Ok(())
+}
+
+/// Says how far an interrupted download came, and what goes on with it.
+fn describe_unfinished(part: &Unfinished) -> String {
+    let share = match part.total.filter(|total| *total > 0) {
+        Some(total) => format!("{} % of {}", part.have.saturating_mul(100) / total, units::bytes(total)),
+        None => units::bytes(part.have),
+    };
+    let source = part.url.as_deref().unwrap_or("ORG/NAME");
+    format!("{}: {share} have arrived; `kontekst models pull {source}` goes on", part.name)
 }
 
 /// Returns true if an agent needs a model file that is not there. At an endpoint, the model is only a name.

@@ -7,6 +7,7 @@ mod list;
 mod profile_lines;
 mod progress;
 mod pull;
+mod remove;
 mod show;
 mod signals;
 mod sources;
@@ -32,9 +33,9 @@ use sources::ModelSources;
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:
   kontekst models
-  kontekst models pull Qwen/Qwen3-8B-GGUF
-  kontekst models show Qwen3-8B-Q4_K_M
-  kontekst models use Qwen3-8B-Q4_K_M
+  kontekst models pull Qwen/Qwen3-4B-GGUF
+  kontekst models show Qwen3-4B-Q4_K_M
+  kontekst models use Qwen3-4B-Q4_K_M
   kontekst models check")]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -50,6 +51,7 @@ enum Command {
     Show(show::Args),
     Pull(pull::Args),
     Use(use_model::Args),
+    Remove(remove::Args),
     Check(check::Args),
 }
 
@@ -72,6 +74,7 @@ pub(super) fn run(
         }),
         Command::Pull(args) => pull::run(&args, home, &config, &sources),
         Command::Use(args) => use_model::run(&args, home, &config, &sources),
+        Command::Remove(args) => remove::run(&args, home, &config, &sources),
         Command::Check(args) => check::run(&args, home, &config, &sources, environment),
     }
 }

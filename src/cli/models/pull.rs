@@ -29,8 +29,8 @@ use crate::{
 /// The name of the model is printed to stdout, and the progress to stderr.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  kontekst models pull Qwen/Qwen3-8B-GGUF
-  kontekst models pull Qwen/Qwen3-8B-GGUF:Q8_0
+  kontekst models pull Qwen/Qwen3-4B-GGUF
+  kontekst models pull Qwen/Qwen3-4B-GGUF:Q8_0
   kontekst models pull hf:unsloth/gpt-oss-20b-GGUF:gpt-oss-20b-Q4_K_M.gguf
   kontekst models pull https://models.example.org/small.gguf --sha256 29fc…
   kontekst models pull --use Qwen/Qwen3-4B-GGUF

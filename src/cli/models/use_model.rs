@@ -17,9 +17,11 @@ use crate::{
 /// agent uses the model.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  kontekst models use Qwen3-8B-Q4_K_M
-  kontekst models use qwen3:8b --agent coder     # from Ollama's store
-  kontekst models use gpt-oss:20b --anyway       # a name that your endpoint knows")]
+  kontekst models use Qwen3-4B-Q4_K_M
+  # from Ollama's store
+  kontekst models use qwen3:8b --agent coder
+  # a name that your endpoint knows
+  kontekst models use gpt-oss:20b --anyway")]
 pub(super) struct Args {
     /// The name of the model in `kontekst models`, with or without .gguf, or its unique beginning
     name: String,

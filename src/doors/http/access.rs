@@ -1,7 +1,8 @@
 //! Decides from the head of a request alone whether it may use the HTTP door. Pure.
 //!
-//! The daemon has already checked which user's process sent the request. This module keeps out web pages, which run in
-//! a browser of this user. It recognises them by `Origin`, by `Sec-Fetch-Site`, and, after DNS rebinding, by a `Host`
+//! The daemon has already checked which user's process sent the request, so a program of this user needs no token, and a key
+//! that is none of ours does not matter: many clients insist on sending one. This module keeps out web pages, which run in a
+//! browser of this user. It recognises them by `Origin`, by `Sec-Fetch-Site`, and, after DNS rebinding, by a `Host`
 //! that this server does not have.
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
@@ -102,10 +103,11 @@ impl AccessPolicy {
                 return Err(Refusal::Origin);
             }
         }
-        let has_authorization = headers.contains_key(header::AUTHORIZATION);
+        let is_browser = origin.is_some() || headers.contains_key("sec-fetch-site");
+        let is_wrong = !token && headers.contains_key(header::AUTHORIZATION);
         // A preflight request cannot have a token; the request after it must.
         let is_preflight = method == Method::OPTIONS;
-        if !is_preflight && !token && (has_authorization || caller == Caller::Remote) {
+        if !is_preflight && !token && (caller == Caller::Remote || is_browser && is_wrong) {
             return Err(Refusal::Token);
         }
         Ok(Admission { origin: origin.cloned(), token })
@@ -299,17 +301,23 @@ mod tests {
     }
 
     #[test]
-    fn remote_callers_need_the_token_and_a_wrong_one_is_always_refused() {
-        let with = |caller, value: &str| {
-            check(caller, &Method::GET, &[("host", "localhost:8787"), ("authorization", value)])
-                .map(|admission| admission.token)
+    fn remote_callers_need_the_token_and_a_wrong_one_of_this_user_does_not_matter() {
+        let with = |caller, value: &str, browser: &[(&'static str, &str)]| {
+            let headers = [&[("host", "localhost:8787"), ("authorization", value)], browser].concat();
+            check(caller, &Method::GET, &headers).map(|admission| admission.token)
         };
+        let browsers: [&[(&str, &str)]; 3] = [
+            &[("sec-fetch-site", "same-origin")],
+            &[("origin", "http://localhost:8787")],
+            &[("origin", "http://app.test:3000")],
+        ];
         for caller in [Caller::ThisUser, Caller::Remote] {
-            assert_eq!(with(caller, &format!("Bearer {TOKEN}")), Ok(true));
-            assert_eq!(with(caller, &format!("bearer {TOKEN}")), Ok(true));
+            assert_eq!(with(caller, &format!("Bearer {TOKEN}"), &[]), Ok(true));
+            assert_eq!(with(caller, &format!("bearer {TOKEN}"), browsers[0]), Ok(true));
             let wrong = [
                 "Bearer",
                 "Bearer ",
+                "Bearer not-needed",
                 "bearer",
                 TOKEN,
                 &format!("Basic {TOKEN}"),
@@ -319,7 +327,14 @@ mod tests {
                 "",
             ];
             for value in wrong {
-                assert_eq!(with(caller, value), Err(Refusal::Token), "{value}");
+                let program = with(caller, value, &[]);
+                match caller {
+                    Caller::ThisUser => assert_eq!(program, Ok(false), "{value}"),
+                    Caller::Remote => assert_eq!(program, Err(Refusal::Token), "{value}"),
+                }
+                for browser in browsers {
+                    assert_eq!(with(caller, value, browser), Err(Refusal::Token), "{value} {browser:?}");
+                }
             }
         }
         let bare = [("host", "localhost:8787")];

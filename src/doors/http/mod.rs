@@ -120,7 +120,7 @@ impl HttpDoor {
             ("POST", "/v1/generate") => {
                 kolosal::generate(self, &body::read_json(&head.headers, body).await?).await
             }
-            ("GET", "/v1/models") => Ok(response::ok(&openai::models(&self.core).await?)),
+            ("GET", "/v1/models" | "/v1/models/") => Ok(response::ok(&openai::models(&self.core).await?)),
             ("POST", "/v1/chat/completions") => {
                 openai::chat(self, &body::read_json(&head.headers, body).await?).await
             }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit as TimeUnit, tz::TimeZone};
+use jiff::{RoundMode, SignedDuration, Timestamp, TimestampRound, Unit as TimeUnit};
 
 use crate::{
     config::{Home, Lock, LockError, PathContext as _},
@@ -91,7 +91,7 @@ impl JobTimer {
         if !jobs.any_waits() {
             return place.remove().map(|()| false);
         }
-        let next = jobs.next(&TimeZone::system()).map(|next| not_before(next, Timestamp::now()));
+        let next = jobs.next().map(|next| not_before(next, Timestamp::now()));
         place.write(&units(program, self.home.root(), next)?).map(|()| true)
     }
 
@@ -112,7 +112,7 @@ impl JobTimer {
     /// As [`JobTimer::set`].
     pub(crate) fn refresh(&self, program: &Path) -> Result<bool, SystemdError> {
         let is_due = |next| next <= Timestamp::now();
-        let next = Jobs::new(&self.home).next(&TimeZone::system());
+        let next = Jobs::new(&self.home).next();
         if next.is_some_and(is_due) { Ok(self.is_set()) } else { self.update(program) }
     }
 

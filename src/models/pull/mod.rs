@@ -13,6 +13,7 @@ use std::{io, path::PathBuf, time::Duration};
 use url::Url;
 
 pub use self::{
+    part::{Unfinished, unfinished},
     source::{RemoteFile, Source, files},
     transfer::{Outcome, fetch},
 };

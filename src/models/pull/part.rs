@@ -83,7 +83,7 @@ impl PartFile {
 
     /// Reads the record of where the bytes are from, if there is one.
     pub(super) fn origin(&self) -> Option<PartOrigin> {
-        serde_json::from_str(&read_text(&self.origin_path(), 64 * 1024).ok()?).ok()
+        read_origin(&self.path)
     }
 
     pub(super) fn set_origin(&self, origin: &PartOrigin) -> Result<(), PullError> {
@@ -166,6 +166,52 @@ impl PartFile {
         fs::remove_file(&self.path).ok();
         fs::remove_file(self.origin_path()).ok();
     }
+}
+
+/// A download that was interrupted, or that another process is busy with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The name that the file will have.
+    pub name: String,
+    /// The bytes that have arrived, and all of them if the server has said that.
+    pub have: u64,
+    pub total: Option<u64>,
+    /// The address from which it goes on, if it is known.
+    pub url: Option<String>,
+    path: PathBuf,
+}
+
+/// Returns the downloads in a directory that are not complete, sorted by name.
+pub fn unfinished(dir: &Path) -> Vec<Unfinished> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut parts: Vec<_> = entries.filter_map(|entry| Unfinished::at(entry.path())).collect();
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    parts
+}
+
+impl Unfinished {
+    fn at(path: PathBuf) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.strip_suffix(".part")?.to_owned();
+        let have = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+        let origin = read_origin(&path);
+        let total = origin.as_ref().and_then(|origin| origin.total);
+        Some(Self { name, have, total, url: origin.map(|origin| origin.url), path })
+    }
+
+    /// Returns true if `asked` is its name, with or without `.gguf`.
+    pub fn answers_to(&self, asked: &str) -> bool {
+        asked == self.name || self.name.strip_suffix(".gguf") == Some(asked)
+    }
+
+    /// Returns what it has on disk.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let record = beside(&self.path, ".json");
+        [self.path.clone(), record].into_iter().filter(|path| path.exists()).collect()
+    }
+}
+
+fn read_origin(part: &Path) -> Option<PartOrigin> {
+    serde_json::from_str(&read_text(&beside(part, ".json"), 64 * 1024).ok()?).ok()
 }
 
 fn beside(path: &Path, end: &str) -> PathBuf {

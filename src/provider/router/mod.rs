@@ -276,7 +276,7 @@ impl Models for Router {
             });
         }
         let wants_builtin = model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE;
-        // A llama-server of ours may listen at `endpoint`, so the endpoints are not tried while one runs.
+        // While a llama-server of ours runs, it goes on to answer: its model is loaded.
         let skips_endpoints = matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin))
             || self.supervisor.is_running()
             || wants_builtin;

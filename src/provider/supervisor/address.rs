@@ -1,25 +1,36 @@
 //! Chooses the address of a server.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+};
 
-/// Returns the address of the URL `preferred` if it is a loopback address with a free port, otherwise any free port.
-pub(super) fn free(preferred: Option<&str>) -> std::io::Result<SocketAddr> {
-    let wanted = preferred.and_then(|url| url::Url::parse(url).ok()).and_then(|url| {
-        let ip = match url.host()? {
-            url::Host::Domain("localhost") => Ipv4Addr::LOCALHOST.into(),
-            url::Host::Ipv4(ip) if ip.is_loopback() => ip.into(),
-            url::Host::Ipv6(ip) if ip == Ipv6Addr::LOCALHOST => ip.into(),
-            _ => return None,
-        };
-        Some(SocketAddr::new(ip, url.port_or_known_default()?))
-    });
-    // The listener is closed again, because llama-server binds the port itself. If another process is faster,
-    // llama-server ends with an error.
-    let bind = |address: SocketAddr| TcpListener::bind(address)?.local_addr();
-    match wanted.map(bind) {
-        Some(Ok(address)) => Ok(address),
-        _ => bind((Ipv4Addr::LOCALHOST, 0).into()),
+/// The first port that a server of ours may have. Those below are where people and programs expect something else.
+const FIRST_PORT: u16 = 32_768;
+
+/// The number of ports that the kernel is asked for. Its own range begins at [`FIRST_PORT`], unless somebody has widened it.
+const TRIES: usize = 64;
+
+/// Returns a free port on loopback.
+///
+/// # Errors
+///
+/// There is none.
+pub(super) fn free() -> io::Result<SocketAddr> {
+    // All are closed again, because llama-server binds the port itself. If another process is faster, it ends with an error.
+    let mut taken = Vec::new();
+    for _ in 0..TRIES {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        if address.port() >= FIRST_PORT {
+            return Ok(address);
+        }
+        taken.push(listener);
     }
+    Err(io::Error::new(
+        io::ErrorKind::AddrNotAvailable,
+        format!("the kernel gives none from {FIRST_PORT} on"),
+    ))
 }
 
 #[cfg(test)]
@@ -27,15 +38,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_preferred_port_is_used_if_it_is_local_and_free() {
-        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = taken.local_addr().unwrap().port();
-        let url = format!("http://localhost:{port}/v1");
-        assert_ne!(free(Some(&url)).unwrap().port(), port);
-        drop(taken);
-        assert_eq!(free(Some(&url)).unwrap(), SocketAddr::from(([127, 0, 0, 1], port)));
-        for elsewhere in ["http://192.0.2.1:8080", "http://example.com", "nonsense"] {
-            assert!(free(Some(elsewhere)).unwrap().ip().is_loopback());
-        }
+    fn it_is_a_high_port_on_loopback_on_which_nobody_listens() {
+        let address = free().unwrap();
+        assert!(address.ip().is_loopback() && address.port() >= FIRST_PORT, "{address}");
+        TcpListener::bind(address).unwrap();
     }
 }

@@ -20,21 +20,19 @@ use crate::{
 };
 
 impl Supervisor {
-    /// Starts a server for `model`. `attempt` counts from 1: only the first one tries the preferred port.
+    /// Starts a server for `model`, on a port of its own.
     pub(super) fn start(
         self: &Arc<Self>,
         binary: &Path,
         model: &Path,
         alias: &str,
-        attempt: usize,
     ) -> Result<Arc<RunningServer>, ProviderError> {
         let cannot = |what: &str, error: io::Error| {
             let fact = format!("cannot {what}: {error}");
             ProviderError::NoServer(NoServer { fact, hint: format!("the binary is {}", binary.display()) })
         };
         let options = self.options(binary);
-        let preferred = Some(self.settings.endpoint.as_str()).filter(|_| attempt == 1);
-        let address = address::free(preferred).map_err(|error| cannot("find a free port", error))?;
+        let address = address::free().map_err(|error| cannot("find a free port", error))?;
         let key = Uuid::new_v4().simple().to_string();
         let window = self.window_to_ask_for(binary, &options, model);
         let arguments =

@@ -138,7 +138,7 @@ impl Supervisor {
                         self.drain_and_stop(&other, cancel, sink)?;
                     }
                     starts += 1;
-                    self.start(binary, model, &alias, starts)?
+                    self.start(binary, model, &alias)?
                 }
             };
             match running.provider.get() {

@@ -10,7 +10,7 @@ use std::{
 
 use super::binary::{self, Options};
 use crate::{
-    config::{Config, FALLBACK_ENDPOINT, Home},
+    config::{Config, Home},
     core::Environment,
     provider::{openai::KvCacheDir, process_env::ProcessEnv},
 };
@@ -23,8 +23,6 @@ pub struct Settings {
     pub environment: Environment,
     /// The working directory of servers.
     pub model_dir: PathBuf,
-    /// The address for the first server, if it is a loopback address with a free port.
-    pub endpoint: String,
     /// The executable that takes the role [`super::exec::ROLE`]. Without one, a server outlives a killed daemon until
     /// it notices that its stdin is closed.
     pub launcher: Option<PathBuf>,
@@ -60,7 +58,6 @@ impl Settings {
             configured_binary: config.llama_server.clone(),
             environment: process.environment,
             model_dir: config.model_dir.clone(),
-            endpoint: config.endpoint.clone().unwrap_or_else(|| FALLBACK_ENDPOINT.to_owned()),
             launcher: process.launcher,
             max_loaded: config.max_loaded_models,
             keep_warm: keep_warm(config),
@@ -199,7 +196,7 @@ impl CommandLine<'_> {
 mod tests {
     use super::*;
 
-    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+    const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 40_001);
 
     #[test]
     fn the_command_line_is_that_of_the_first_kontekst() {
@@ -210,7 +207,7 @@ mod tests {
             let line = arguments(settings, &Options::default(), ADDRESS, model, "a b", Some(8192));
             line.iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let start = ["--host", "127.0.0.1", "--port", "8080", "--ctx-size", "8192", "--reasoning-format"];
+        let start = ["--host", "127.0.0.1", "--port", "40001", "--ctx-size", "8192", "--reasoning-format"];
         assert_eq!(line(&settings)[..7], start);
         assert_eq!(line(&settings)[8..13], ["-m", "/m/a b.gguf", "--alias", "a b", "--jinja"]);
         assert!(line(&settings).ends_with(&["-np".to_owned(), "4".to_owned()]));

@@ -16,13 +16,10 @@ mod tests;
 mod tokens;
 mod words;
 
+use self::tokens::{Kind, Token, tokens};
 pub(crate) use self::{
     piped::{Picked, Piped},
-    sentences::UNCLEAR,
-};
-use self::{
-    sentences::{NAME, ONE_THING},
-    tokens::{Kind, Token, tokens},
+    sentences::{NAME, ONE_THING, UNCLEAR},
 };
 use crate::sentences::DECLINED;
 

@@ -9,15 +9,8 @@ use std::{
 use crate::test_home::{Output, TestHome, wait_with_output};
 
 /// Beginnings of commands that need a network, a build or a terminal.
-const NOT_RUN: &[&str] = &[
-    "cargo build ",
-    "cargo rustc ",
-    "cargo test",
-    "install ",
-    "rustup target add ",
-    "kontekst models pull ",
-    "kontekst chat",
-];
+const NOT_RUN: &[&str] =
+    &["cargo build ", "cargo rustc ", "cargo test", "install ", "rustup target add ", "kontekst chat"];
 
 /// Commands that ask for an approval on a terminal, which a test does not have.
 const ASKS: &[&str] = &["kontekst run --new \"fix the typo in greet.py: replace nmae with name\""];
@@ -97,7 +90,10 @@ fn every_command_of_the_readme_works() {
         let asks = ASKS.contains(&command.as_str());
         asked += usize::from(asks);
         ran += 1;
-        assert_eq!(output.code, if asks { 3 } else { 0 }, "{command}: {output:#?}");
+        // The starter model declines what only a larger one can do.
+        let declines = output.stderr.contains("error: The small built-in model ") && output.stdout.is_empty();
+        let expected = if asks { 3 } else { i32::from(declines) };
+        assert_eq!(output.code, expected, "{command}: {output:#?}");
     }
     assert!(ran > 8 && asked == ASKS.len(), "{ran} {asked} {all:#?}");
     for exception in NOT_RUN {
@@ -111,6 +107,8 @@ fn the_requests_with_curl_are_answered_on_an_empty_home() {
         return;
     }
     let home = home();
+    let config = home.read("config.toml");
+    home.write("config.toml", &format!("{config}[tools]\nworking_dir = {:?}\n", home.work_dir()));
     let page = home.run(&["web", "--no-open"]).success();
     let address = page.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let requests: Vec<_> =

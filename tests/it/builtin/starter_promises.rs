@@ -37,8 +37,8 @@ const PLAIN: &[(&str, Does)] = &[
     ("list the markdown files in docs", Says("docs/guide.md")),
     ("which python files are in src?", Says("src/util.py")),
     ("what can you do?", Says("I can list, read, write and edit files")),
-    ("write me a poem about the sea", Says("kontekst models")),
-    ("what is the capital of France?", Says("kontekst models")),
+    ("write me a poem about the sea", Fails("kontekst models")),
+    ("what is the capital of France?", Fails("kontekst models")),
     ("write \"hello world\" to hello.txt", Leaves("hello.txt", "hello world\n")),
     ("write hello world to hello.txt", Leaves("hello.txt", "hello world\n")),
     ("create hello.txt with hello", Leaves("hello.txt", "hello\n")),
@@ -98,8 +98,8 @@ const PLAIN: &[(&str, Does)] = &[
     ("replace pears with plums in notes.txt", Fails("no file was changed: old_str not found in notes.txt")),
     ("create notes.txt with \"x\"", Fails("no file was changed: notes.txt exists already")),
     ("set debug to false in config.toml", Leaves("config.toml", CONFIG)),
-    ("read notes.txt and read README.md", Says("one thing at a time")),
-    ("read my file.txt", Says("in quotes")),
+    ("read notes.txt and read README.md", Fails("one thing at a time")),
+    ("read my file.txt", Fails("in quotes")),
 ];
 
 const LINES: &str = "README.md\nnotes.txt\nlist.txt\n";
@@ -118,7 +118,7 @@ const PIPED: &[(&str, Does)] = &[
     ("read the second one", Says("call Ada")),
     ("read the last one", Says("banana")),
     ("read notes.txt", Says("call Ada")),
-    ("what does the middle line say?", Says("kontekst models")),
+    ("what does the middle line say?", Fails("kontekst models")),
 ];
 
 #[test]
@@ -135,7 +135,7 @@ fn plain_requests_do_what_they_say() {
                 fs::read_to_string(home.work_dir().join(name)).is_ok_and(|found| found == *text)
             }
             Says(text) => output.code == 0 && output.stdout.contains(text),
-            Fails(text) => output.code == 1 && output.stderr.contains(text),
+            Fails(text) => output.code == 1 && output.stderr.contains(text) && output.stdout.is_empty(),
         };
         if !is_right {
             wrong.push(format!("{request}: {}{}", output.stdout, output.stderr));

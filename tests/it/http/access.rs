@@ -131,8 +131,12 @@ fn the_token_is_private_and_never_shown() {
     let path = server.home.root().join("run/token");
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(server.home.run(&["status", "--token"]).success().trim(), server.token);
+    let page = ("Sec-Fetch-Site", "same-origin");
     for wrong in ["Bearer x", "Basic abc", "bearer", "Bearer ", &server.bearer()[..40]] {
-        let answer = server.request("GET", "/status", &[("Authorization", wrong)]).expect(401);
+        // The kernel says that this program is of the same user. Only what is for the page needs the token.
+        server.request("GET", "/status", &[("Authorization", wrong)]).expect(200);
+        server.request("GET", "/api/sessions", &[("Authorization", wrong)]).expect(401);
+        let answer = server.request("GET", "/status", &[("Authorization", wrong), page]).expect(401);
         assert_eq!(
             (answer.error().as_str(), &*answer.headers["www-authenticate"]),
             ("Unauthorized", "Bearer")
@@ -141,7 +145,7 @@ fn the_token_is_private_and_never_shown() {
     let good = ("Authorization", &*server.bearer());
     server.request("GET", "/status", &[good]).expect(200);
     for both in [[good, ("Authorization", "Bearer x")], [("Authorization", "Bearer x"), good], [good, good]] {
-        server.request("GET", "/status", &both).expect(401);
+        server.request("GET", "/api/sessions", &both).expect(401);
     }
     server.get(&format!("/api/sessions?token={}", server.token)).expect(401);
     let seen = [

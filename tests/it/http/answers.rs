@@ -221,7 +221,8 @@ fn every_error_of_the_openai_paths_has_their_form() {
         assert_eq!(error["code"], "unknown_url", "{path}");
         assert!(error["message"].as_str().unwrap().contains(path), "{error}");
     }
-    let key = [("Authorization", "Bearer not-needed")];
+    // A browser sends such a header, and is told about a wrong key.
+    let key = [("Authorization", "Bearer not-needed"), ("Sec-Fetch-Site", "same-origin")];
     for path in ["/v1/models", "/v1/chat/completions", "/v1/nothing"] {
         let error = server.request("GET", path, &key).expect(401).json()["error"].clone();
         assert_eq!(error["code"], "invalid_api_key");
@@ -229,10 +230,9 @@ fn every_error_of_the_openai_paths_has_their_form() {
     }
     assert_eq!(server.request("GET", "/v1/generate", &key).expect(401).error(), "Unauthorized");
     assert_eq!(server.get("/v1/generate").expect(404).error(), "Not Found");
-    let search = json!({"input": "x", "tools": [{"type": "web_search"}]});
-    let error = server.post(RESPONSES, &search).expect(400).json()["error"].clone();
-    assert!(error["message"].as_str().unwrap().contains("only function is"), "{error}");
-    assert_eq!(error["param"], "tools");
+    let nameless = json!({"input": "x", "tools": [{"type": "function"}]});
+    let error = server.post(RESPONSES, &nameless).expect(400).json()["error"].clone();
+    assert_eq!((&error["param"], &error["message"]), (&json!("tools"), &json!("a function has no name")));
     let prefill = json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "The answer"}]);
     let error = server.post(CHAT, &json!({"messages": prefill})).expect(400).json()["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("cannot be continued"), "{error}");

@@ -1,11 +1,11 @@
 //! The OpenAI-compatible endpoints.
 
-use std::{fs, path::Path, process::Command};
+use std::{ffi::OsStr, fs, io::Write as _, net::TcpStream, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
-use super::TestDaemon;
-use crate::fake_llama::{FakeLlama, Reply, Setup};
+use super::{TestDaemon, read_all};
+use crate::fake_llama::{FakeLlama, Reply, Request, Setup};
 
 const CHAT: &str = "/v1/chat/completions";
 const RESPONSES: &str = "/v1/responses";
@@ -29,6 +29,63 @@ fn models_are_agents() {
         .expect(404);
     assert_eq!(missing.json()["error"]["code"], "model_not_found");
     server.get("/v1/models/gpt-9").expect(404);
+    assert_eq!(server.get("/v1/models/").expect(200).json(), listed);
+}
+
+/// Clients in C, Java and .NET reach an IPv4 address with a socket of IPv6.
+#[test]
+fn a_program_of_this_user_needs_no_key_also_with_a_socket_of_ipv6() {
+    let server = TestDaemon::start(&FakeLlama::start([]));
+    for key in ["", "Authorization: Bearer sk-not-needed\r\n"] {
+        let mut stream = TcpStream::connect(("::ffff:127.0.0.1", server.address.port())).unwrap();
+        let head = format!("GET /v1/models HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", server.address);
+        stream.write_all(format!("{head}{key}\r\n").as_bytes()).unwrap();
+        let answer = read_all(stream).expect(200).json();
+        assert_eq!(answer["data"][0]["id"], "default");
+    }
+}
+
+#[test]
+fn tools_that_are_no_functions_are_passed_over() {
+    let model = FakeLlama::start(std::iter::repeat_with(|| Reply::text("a")).take(4));
+    let server = TestDaemon::start(&model);
+    let others = [
+        json!({"type": "web_search"}),
+        json!({"type": "custom", "name": "apply_patch", "format": {"type": "grammar"}}),
+        json!({"type": "namespace", "name": "mcp", "tools": [{"type": "function", "name": "x"}]}),
+        json!({"type": "local_shell"}),
+    ];
+    let function = json!({"name": "get_weather", "parameters": weather()});
+    let mut flat = function.clone();
+    flat["type"] = json!("function");
+    let nested = json!({"type": "function", "function": function});
+    for (path, of_client) in [(CHAT, nested), (RESPONSES, flat)] {
+        for tools in [others.to_vec(), [&others[..], &[of_client]].concat()] {
+            let messages = json!([{"role": "user", "content": "x"}]);
+            let key = if path == CHAT { "messages" } else { "input" };
+            server.post(path, &json!({"model": "default", "tools": tools, key: messages})).expect(200);
+        }
+    }
+    // Without a function, a request that lists tools has none, and not those of the agent.
+    let offered: Vec<_> =
+        model.chats().iter().map(|chat| chat["tools"][0]["function"]["name"].clone()).collect();
+    assert_eq!(offered, [json!(null), json!("get_weather"), json!(null), json!("get_weather")]);
+}
+
+#[test]
+fn a_negative_limit_is_none_and_a_whole_float_is_one() {
+    let model = FakeLlama::start(std::iter::repeat_with(|| Reply::text("a")).take(6));
+    let server = TestDaemon::start(&model);
+    let messages = json!([{"role": "user", "content": "x"}]);
+    for limit in [json!(-1), json!(null), json!(50.0)] {
+        let chat = json!({"model": "default", "messages": messages, "max_tokens": limit});
+        server.post(CHAT, &chat).expect(200);
+        let response = json!({"model": "default", "input": "x", "max_output_tokens": limit});
+        server.post(RESPONSES, &response).expect(200);
+    }
+    let sent: Vec<_> = model.chats().iter().map(|chat| chat["max_tokens"].clone()).collect();
+    assert!(sent[..4].iter().all(|limit| *limit == sent[0] && *limit != json!(-1)), "{sent:?}");
+    assert_eq!(sent[4..], [json!(50), json!(50)]);
 }
 
 #[test]
@@ -327,6 +384,50 @@ fn langchain_and_llm_get_structured_output() {
     if has_both.status.success() {
         drive(python, "openai/frameworks.py", &TestDaemon::start(&server_for_clients()));
     }
+}
+
+/// Runs for each agent of other makers that is in the folder `KONTEKST_TEST_AGENTS`. Their keys are none of ours.
+#[test]
+fn agents_of_other_makers_work_with_a_key_of_their_own() {
+    let Some(agents) = std::env::var_os("KONTEKST_TEST_AGENTS") else { return };
+    for agent in ["codex", "opencode", "pi"] {
+        let bin = Path::new(&agents).join(agent).join("node_modules/.bin");
+        // One that does not start here was reported by the gate.
+        let path =
+            std::env::join_paths([&*bin, "/usr/local/bin".as_ref(), "/usr/bin".as_ref(), "/bin".as_ref()]);
+        let run = |program: &Path, words: &[&OsStr]| {
+            let mut command = Command::new(program);
+            command.args(words).env("AGENTS", &agents).env("PATH", path.as_ref().unwrap()).output()
+        };
+        if !run(&bin.join(agent), &["--version".as_ref()]).is_ok_and(|output| output.status.success()) {
+            continue;
+        }
+        let model = FakeLlama::start([]).always(answer_to_agents);
+        let server = TestDaemon::start(&model);
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/drive.sh");
+        let url = format!("http://{}/v1", server.address);
+        let output = run(&script, &[agent.as_ref(), url.as_ref(), server.home.work_dir().as_ref()]).unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && printed.contains("all good"), "{agent}: {printed}");
+    }
+}
+
+/// Runs a command with the shell that an agent offers, if the prompt asks for a file.
+fn answer_to_agents(request: &Request) -> Reply {
+    let last = request.body["messages"].as_array().unwrap().last().unwrap();
+    if last["role"] != "user" || !last["content"].to_string().contains("make a file") {
+        return Reply::text("Hello world").usage(10, 5, 4);
+    }
+    let tools = request.body["tools"].as_array().into_iter().flatten();
+    let mut shells =
+        tools.filter_map(|tool| tool["function"]["name"].as_str()).filter_map(|name| match name {
+            "exec_command" => Some((name, json!({"cmd": "echo made > made.txt"}))),
+            "shell_command" | "bash" => {
+                Some((name, json!({"command": "echo made > made.txt", "description": "makes a file"})))
+            }
+            _ => None,
+        });
+    shells.next().map_or_else(|| Reply::text("no shell"), |call| Reply::calls([call]))
 }
 
 /// Runs if `KONTEKST_TEST_AI_SDK` names a folder with Vercel's packages.

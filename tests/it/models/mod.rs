@@ -107,6 +107,41 @@ impl TestCatalog {
     }
 }
 
+#[test]
+fn a_model_is_removed_after_a_question_and_those_of_other_programs_stay() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    catalog.write_model("models/a.gguf", &gguf("llama", 500));
+    catalog.write_model("hf/hub/models--org--repo/snapshots/abc/other.gguf", &gguf("qwen3", 500));
+    catalog.run(&["use", "other"]).success();
+    assert_eq!(catalog.files(), ["a.gguf", "other.gguf"]);
+    // There is nobody to ask.
+    assert!(catalog.run(&["remove", "a"]).fails(2).contains("--yes"));
+    assert!(catalog.run(&["rm", "nothing", "--yes"]).fails(2).contains("no model `nothing`"));
+    catalog.run(&["rm", "a", "--yes"]).success();
+    let removed = catalog.run(&["remove", "other.gguf", "--yes"]);
+    assert!(removed.stderr.contains("agent default uses other.gguf"), "{removed:?}");
+    assert_eq!(catalog.files(), [""; 0], "the link is gone");
+    assert!(catalog.run(&["remove", "other", "--yes"]).fails(2).contains("a model of Hugging Face"));
+    assert!(catalog.home.work_dir().join("hf/hub/models--org--repo/snapshots/abc/other.gguf").exists());
+}
+
+#[test]
+fn an_interrupted_download_is_listed_with_what_goes_on_and_can_be_removed() {
+    let catalog = TestCatalog::new(UNREACHABLE_URL);
+    let url = "https://hub.example/org/repo/resolve/main/m.gguf";
+    catalog.write_model("models/m.gguf.part", &[0; 310]);
+    catalog.write_model("models/m.gguf.part.json", json!({"url": url, "total": 1000}).to_string().as_bytes());
+    catalog.write_model("models/n.gguf.part", &[0; 20]);
+    let shown = catalog.run(&[]).success();
+    assert!(
+        shown.contains(&format!("m.gguf: 31 % of 1.0 kB have arrived; `kontekst models pull {url}` goes on")),
+        "{shown}"
+    );
+    assert!(shown.contains("n.gguf: 20 B have arrived; `kontekst models pull ORG/NAME` goes on"), "{shown}");
+    catalog.run(&["remove", "m", "--yes"]).success();
+    assert_eq!(catalog.files(), ["n.gguf.part"]);
+}
+
 const UNREACHABLE_URL: &str = "http://127.0.0.1:9";
 
 #[test]

@@ -1,6 +1,6 @@
 //! Many sessions at the same time with the real daemon, and a client in Python.
 
-use std::{path::PathBuf, process::Command, time::Duration};
+use std::time::Duration;
 
 use kontekst::{
     client,
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::{TestClient, pure_tool, sequential_tool, stop_reason, text};
 use crate::{
     fake_llama::{FakeLlama, Reply, Setup},
+    grpc::{client_in_python, tcp_address},
     test_home::TestHome,
 };
 
@@ -113,22 +114,27 @@ fn reflection_and_health_list_both_services() {
 }
 
 #[test]
-fn a_client_in_python_answers_three_calls_out_of_order() {
-    let Some(python) = std::env::var_os("KONTEKST_TEST_PYTHON") else { return };
+fn a_client_in_python_has_a_whole_session_over_tcp() {
     let calls = ["a", "b", "c"].map(|at| ("look", json!({"at": at})));
-    let model = FakeLlama::start([Reply::calls(calls), Reply::reasoning("hm", "all seen")]);
-    let home = TestHome::new(&model.url());
-    home.run(&["daemon", "restart"]).success();
-    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(python)
-        .arg(here.join("tests/grpcio/session.py"))
-        .arg(here.join("proto"))
-        .arg(home.root().join("run/daemon.sock"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let worked = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(worked.lines().collect::<Vec<_>>(), ["session", "tools", "turn", "end"]);
+    let writes = ["a.txt", "b.txt"].map(|path| ("write_file", json!({"path": path, "content": "x"})));
+    let model = FakeLlama::start([
+        Reply::calls(calls),
+        Reply::reasoning("hm", "all seen"),
+        Reply::calls(writes),
+        Reply::text("written"),
+        Reply::text("on and on").then_hang(),
+    ]);
+    let home = TestHome::with_config("");
+    let dir = home.work_dir();
+    let config = format!(
+        "provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n[tools]\nworking_dir = {dir:?}\n\
+         [roz]\ndaemon_tools = [\"write_file\"]\n",
+        model.url()
+    );
+    home.write("config.toml", &config);
+    let address = tcp_address(&home);
+    let Some(worked) = client_in_python("session.py", &address, &home) else { return };
+    assert_eq!(worked, ["session", "tools", "turn", "approvals", "cancel", "end"]);
     let messages = model.chats()[1]["messages"].as_array().unwrap().clone();
     let results: Vec<&str> =
         messages[messages.len() - 3..].iter().map(|m| m["content"].as_str().unwrap()).collect();

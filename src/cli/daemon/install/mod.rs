@@ -31,10 +31,14 @@ use units::{Places, SERVICE, SOCKET};
 /// serves HTTP or other machines.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  kontekst daemon install                         # for you
-  systemctl --user enable kontekst.service        # starts it when you log in and not with the first command
-  loginctl enable-linger                          # keeps it running while you are logged out
-  kontekst daemon install --system --print        # a hardened unit for the whole machine")]
+  # for you
+  kontekst daemon install
+  # starts it when you log in and not with the first command
+  systemctl --user enable kontekst.service
+  # keeps it running while you are logged out
+  loginctl enable-linger
+  # a hardened unit for the whole machine
+  kontekst daemon install --system --print")]
 pub(super) struct InstallArgs {
     /// Print the units and change nothing
     #[arg(long)]

@@ -52,7 +52,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   kontekst models check
-  kontekst models check Qwen3-8B-Q4_K_M
+  kontekst models check Qwen3-4B-Q4_K_M
   kontekst models check --quick
   kontekst models check --json | jq .decode_tokens_per_second")]
 pub(super) struct Args {

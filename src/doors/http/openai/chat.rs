@@ -10,9 +10,9 @@ use super::{
     },
     chat_encoder::ChatEncoder,
     content::MessageContent,
-    conversation::{ConversationBuilder, Function, OfferedTools},
+    conversation::{ConversationBuilder, Function, OfferedTools, client_tool},
     run_translator::{ClientCalls, RunTranslator},
-    settings::{ChatFormat, ChatSettings, SamplingSettings, Settings, chat_format, tool_choice},
+    settings::{ChatFormat, ChatSettings, SamplingSettings, Settings, Whole, chat_format, tool_choice},
     start_run,
 };
 use crate::{
@@ -29,8 +29,8 @@ struct ChatCompletionRequest {
     stream: Option<bool>,
     #[serde(default)]
     stream_options: Option<StreamOptions>,
-    max_tokens: Option<u32>,
-    max_completion_tokens: Option<u32>,
+    max_tokens: Option<Whole>,
+    max_completion_tokens: Option<Whole>,
     #[serde(default)]
     tools: Option<Vec<Tool>>,
     tool_choice: Option<Value>,
@@ -113,11 +113,8 @@ pub(in super::super) async fn chat(door: &HttpDoor, body: &[u8]) -> Result<HttpR
 }
 
 impl Tool {
-    fn into_client_tool(self) -> Result<ClientTool, HttpError> {
-        match self.function {
-            Some(function) if self.kind == "function" => Ok(function.into_tool()),
-            _ => Err(HttpError::bad_request("tools must be of type function")),
-        }
+    fn into_client_tool(self) -> Result<Option<ClientTool>, HttpError> {
+        client_tool(&self.kind, self.function)
     }
 }
 

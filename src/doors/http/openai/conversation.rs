@@ -37,24 +37,26 @@ pub(super) enum OfferedTools {
 }
 
 impl OfferedTools {
-    /// Reads the `tools` and the `tool_choice` of a request. `into_tool` converts one declaration.
+    /// Reads the `tools` and the `tool_choice` of a request. `into_tool` converts one declaration, and returns `None` for one
+    /// that is passed over.
     ///
     /// A request that lists no tools, or that forbids their use, is one without any tool. It must not run the agent's
     /// own, because their calls are approved automatically.
     ///
     /// # Errors
     ///
-    /// A declaration is not supported.
+    /// A declaration is not one.
     pub(super) fn read<T>(
         declared: Option<Vec<T>>,
         choice: Option<&Value>,
-        into_tool: impl Fn(T) -> Result<ClientTool, HttpError>,
+        into_tool: impl Fn(T) -> Result<Option<ClientTool>, HttpError>,
     ) -> Result<Self, HttpError> {
         match (choice.is_some_and(|choice| choice == "none"), declared) {
             (true, _) => Ok(Self::OfClient(Vec::new())),
             (false, None) => Ok(Self::OfAgent),
             (false, Some(declared)) => {
-                Ok(Self::OfClient(declared.into_iter().map(into_tool).collect::<Result<_, _>>()?))
+                let tools = declared.into_iter().filter_map(|tool| into_tool(tool).transpose());
+                Ok(Self::OfClient(tools.collect::<Result<_, _>>()?))
             }
         }
     }
@@ -188,9 +190,23 @@ pub(super) struct Function {
     parameters: Option<Value>,
 }
 
+/// Converts the declaration of a tool. Returns `None` for a type other than a function, such as a search that the server of
+/// the model would do: the model is not told of it and so cannot call it.
+///
+/// # Errors
+///
+/// A function without a name.
+pub(super) fn client_tool(kind: &str, function: Option<Function>) -> Result<Option<ClientTool>, HttpError> {
+    match (kind, function) {
+        ("function", Some(function)) => Ok(Some(function.into_tool())),
+        ("function", None) => Err(HttpError::bad_request("a function has no name").param("tools")),
+        _ => Ok(None),
+    }
+}
+
 impl Function {
     /// Makes a tool that runs at the client. The client sends the result in another request, so the timeout has no effect.
-    pub(super) fn into_tool(self) -> ClientTool {
+    fn into_tool(self) -> ClientTool {
         let parameters =
             self.parameters.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
         let description = self.description.unwrap_or_default();

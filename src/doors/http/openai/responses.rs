@@ -9,10 +9,10 @@ use super::{
         response::{self, HttpError, HttpResponse, PolledBody},
     },
     content::MessageContent,
-    conversation::{ConversationBuilder, Function, OfferedTools},
+    conversation::{ConversationBuilder, Function, OfferedTools, client_tool},
     responses_encoder::ResponseEncoder,
     run_translator::{ClientCalls, RunTranslator},
-    settings::{ResponsesText, SamplingSettings, Settings, refuse, responses_format, tool_choice},
+    settings::{ResponsesText, SamplingSettings, Settings, Whole, refuse, responses_format, tool_choice},
     start_run,
 };
 use crate::{
@@ -27,13 +27,13 @@ struct ResponsesRequest {
     input: Input,
     instructions: Option<String>,
     stream: Option<bool>,
-    max_output_tokens: Option<u32>,
+    max_output_tokens: Option<Whole>,
     tools: Option<Vec<Tool>>,
     tool_choice: Option<Value>,
     parallel_tool_calls: Option<bool>,
     text: Option<ResponsesText>,
     reasoning: Option<Reasoning>,
-    top_logprobs: Option<u32>,
+    top_logprobs: Option<Whole>,
     previous_response_id: Option<String>,
     conversation: Option<Value>,
     prompt: Option<Value>,
@@ -117,7 +117,7 @@ fn check_supported(request: &ResponsesRequest) -> Result<(), HttpError> {
     refuse("conversation", request.conversation.is_some())?;
     refuse("prompt", request.prompt.is_some())?;
     refuse("background", request.background == Some(true))?;
-    refuse("top_logprobs", request.top_logprobs.is_some_and(|count| count > 0))
+    refuse("top_logprobs", request.top_logprobs.is_some_and(Whole::is_positive))
 }
 
 fn settings(request: &mut ResponsesRequest, tools: &OfferedTools) -> Result<Settings, HttpError> {
@@ -133,16 +133,8 @@ fn settings(request: &mut ResponsesRequest, tools: &OfferedTools) -> Result<Sett
 }
 
 impl Tool {
-    fn into_client_tool(self) -> Result<ClientTool, HttpError> {
-        match (self.kind.as_str(), self.function) {
-            ("function", Some(function)) => Ok(function.into_tool()),
-            ("function", None) => Err(HttpError::bad_request("a function has no name").param("tools")),
-            (kind, _) => {
-                let kind: String = kind.chars().take(64).collect();
-                let message = format!("tools of type {kind:?} are not supported; only function is");
-                Err(HttpError::bad_request(message).param("tools"))
-            }
-        }
+    fn into_client_tool(self) -> Result<Option<ClientTool>, HttpError> {
+        client_tool(&self.kind, self.function)
     }
 }
 

@@ -3,13 +3,37 @@
 //! A setting that is not supported is refused if the answer would be different without it.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Number, Value, value::RawValue};
 
 use super::{super::response::HttpError, conversation::OfferedTools};
 use crate::core::{AnswerFormat, AnswerOptions, JsonSchema, Sampling, ToolChoice};
 
 /// The most stop sequences. Source: OpenAI's API.
 const MAX_STOPS: usize = 4;
+
+/// A whole number, which some clients write as `5.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Number")]
+pub(super) struct Whole(i64);
+
+impl TryFrom<Number> for Whole {
+    type Error = String;
+
+    fn try_from(number: Number) -> Result<Self, String> {
+        let whole = |number: &Number| number.as_f64().filter(|number| number.fract() == 0.0);
+        match (number.as_i64(), whole(&number)) {
+            (Some(integer), _) => Ok(Self(integer)),
+            (None, Some(float)) => Ok(Self(float as i64)), // the nearest that there is
+            (None, None) => Err(format!("{number} is no whole number")),
+        }
+    }
+}
+
+impl Whole {
+    pub(super) fn is_positive(self) -> bool {
+        self.0 > 0
+    }
+}
 
 /// The settings of a run.
 pub(super) struct Settings {
@@ -25,11 +49,15 @@ pub(super) struct SamplingSettings {
 }
 
 impl SamplingSettings {
-    /// Checks the settings. `max_tokens` has another name in each API.
-    pub(super) fn check(&self, max_tokens: Option<u32>) -> Result<Sampling, HttpError> {
-        if max_tokens == Some(0) {
-            return Err(HttpError::bad_request("max_tokens must be at least 1").param("max_tokens"));
-        }
+    /// Checks the settings. `max_tokens` has another name in each API. A negative number is no limit.
+    pub(super) fn check(&self, max_tokens: Option<Whole>) -> Result<Sampling, HttpError> {
+        let max_tokens = match max_tokens {
+            Some(Whole(0)) => {
+                return Err(HttpError::bad_request("max_tokens must be at least 1").param("max_tokens"));
+            }
+            Some(Whole(limit @ 1..)) => Some(u32::try_from(limit).unwrap_or(u32::MAX)),
+            _ => None,
+        };
         Ok(Sampling {
             temperature: in_range("temperature", self.temperature, 0.0, 2.0)?,
             top_p: in_range("top_p", self.top_p, 0.0, 1.0)?,
@@ -42,15 +70,15 @@ impl SamplingSettings {
 /// The settings that only chat completions have.
 #[derive(Deserialize)]
 pub(super) struct ChatSettings {
-    n: Option<u32>,
+    n: Option<Whole>,
     stop: Option<Stop>,
-    seed: Option<i64>,
+    seed: Option<Whole>,
     presence_penalty: Option<f64>,
     frequency_penalty: Option<f64>,
     logit_bias: Option<Map<String, Value>>,
     reasoning_effort: Option<String>,
     logprobs: Option<bool>,
-    top_logprobs: Option<u32>,
+    top_logprobs: Option<Whole>,
     verbosity: Option<String>,
     modalities: Option<Vec<String>>,
     functions: Option<Value>,
@@ -71,11 +99,11 @@ impl ChatSettings {
         format: AnswerFormat,
         tool_choice: ToolChoice,
     ) -> Result<AnswerOptions, HttpError> {
-        if self.n.is_some_and(|n| n != 1) {
+        if self.n.is_some_and(|Whole(n)| n != 1 && n != -1) {
             return Err(HttpError::bad_request("n must be 1").param("n"));
         }
         refuse("logprobs", self.logprobs == Some(true))?;
-        refuse("top_logprobs", self.top_logprobs.is_some_and(|count| count > 0))?;
+        refuse("top_logprobs", self.top_logprobs.is_some_and(Whole::is_positive))?;
         refuse("verbosity", self.verbosity.is_some_and(|verbosity| verbosity != "medium"))?;
         refuse("modalities", self.modalities.is_some_and(|kinds| kinds.iter().any(|kind| kind != "text")))?;
         refuse("functions", self.functions.is_some())?;
@@ -84,7 +112,7 @@ impl ChatSettings {
             format,
             tool_choice,
             stop: stop(self.stop)?,
-            seed: self.seed,
+            seed: self.seed.map(|Whole(seed)| seed),
             presence_penalty: in_range("presence_penalty", self.presence_penalty, -2.0, 2.0)?,
             frequency_penalty: in_range("frequency_penalty", self.frequency_penalty, -2.0, 2.0)?,
             logit_bias: self.logit_bias.unwrap_or_default(),
@@ -239,6 +267,32 @@ mod tests {
             check(json!({"stop": [], "logit_bias": {}, "response_format": {"type": "text"}})).unwrap(),
             AnswerOptions::default()
         );
+    }
+
+    #[test]
+    fn whole_numbers_are_read_as_clients_write_them() {
+        let limit = |value: Value| {
+            let limit = serde_json::from_value::<Option<Whole>>(value).map_err(|error| error.to_string())?;
+            let none = SamplingSettings { temperature: None, top_p: None };
+            none.check(limit).map(|sampling| sampling.max_tokens).map_err(|error| error.message)
+        };
+        for (written, read) in [
+            (json!(null), None),
+            (json!(-1), None),
+            (json!(-1.0), None),
+            (json!(50), Some(50)),
+            (json!(50.0), Some(50)),
+            (json!(1e30), Some(u32::MAX)),
+            (json!(u64::MAX), Some(u32::MAX)),
+        ] {
+            assert_eq!(limit(written.clone()), Ok(read), "{written}");
+        }
+        for wrong in [json!(50.5), json!("50"), json!(0), json!(0.0), json!([]), json!(true)] {
+            assert!(limit(wrong.clone()).is_err(), "{wrong}");
+        }
+        let options = check(json!({"n": 1.0, "seed": 7.0, "top_logprobs": -1})).unwrap();
+        assert_eq!(options.seed, Some(7));
+        assert!(check(json!({"n": null, "seed": null, "top_logprobs": null})).is_ok());
     }
 
     #[test]
