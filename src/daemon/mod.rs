@@ -144,6 +144,7 @@ fn start(
     }
     agents::create_default(home)?;
     let keys = ApiKeys::from_config(&config, &process.environment);
+    keys.check()?;
     let unknown = config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`"));
     let of_config: Vec<String> = unknown.chain(keys.warnings()).collect();
     of_config.iter().for_each(|warning| tracing::warn!("{warning}"));
