@@ -259,6 +259,10 @@ pub enum Delta {
     Reasoning(String),
     /// A piece of a call, or of what may become one, as the model writes it. It is not for the client.
     Call(String),
+    /// All text of the answer so far was a thought.
+    WasThought,
+    /// A fact about the answer or its server that the user should know.
+    Notice(String),
     Progress(Progress),
 }
 
@@ -334,6 +338,9 @@ pub enum ProviderError {
     /// The server sent an invalid answer.
     #[error("the model server sent a broken answer: {0}")]
     Protocol(String),
+    /// The server stopped the answer for the reason that it gave.
+    #[error("the model server stopped the answer: {0}")]
+    Stopped(String),
     /// The built-in engine could not answer.
     #[error("{0}")]
     Engine(String),
