@@ -110,7 +110,7 @@ impl ThoughtSplitter {
         let mut tags = THOUGHTS.iter().chain(&HARMONY);
         if let Some((open, close)) = tags.clone().find(|(open, _)| begun.starts_with(open)) {
             self.held = begun[open.len()..].to_owned();
-            self.state = State::Thought { close: *close, begun: false };
+            self.state = State::Thought { close, begun: false };
         } else if let Some(head) = HEADS.iter().find(|head| begun.starts_with(**head)) {
             self.held = begun[head.len()..].to_owned();
             self.state = State::Start { after_thought: true };

@@ -165,7 +165,8 @@ pub fn probe(
 
 /// Returns true if a server took a question and did not answer in time.
 fn is_silence(error: &ProviderError) -> bool {
-    matches!(error, ProviderError::Unreachable { source, .. } if source.get_ref().is_some_and(|why| why.is::<Silence>()))
+    let ProviderError::Unreachable { source, .. } = error else { return false };
+    matches!(source.get_ref(), Some(why) if why.is::<Silence>())
 }
 
 /// Makes a llama.cpp router load a model. Any request for the model would do so too, but would not return before the

@@ -363,10 +363,10 @@ mod tests {
             assert_eq!(shown, String::from_utf16_lossy(&text[..end]), "round {round}: {stream:?}");
             match result {
                 Ok(turn) => {
-                    assert_eq!((is_error, turn.finish_reason), (false, FinishReason::Stop), "{stream:?}")
+                    assert_eq!((is_error, turn.finish_reason), (false, FinishReason::Stop), "{stream:?}");
                 }
                 Err(error) => {
-                    assert!(is_error && error.to_string().contains("broken"), "{error}: {stream:?}")
+                    assert!(is_error && error.to_string().contains("broken"), "{error}: {stream:?}");
                 }
             }
         }
