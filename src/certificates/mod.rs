@@ -8,7 +8,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 /// environment of this process, and Mozilla's where there are none, as in an empty container.
 ///
 /// They are read once, and only if `is_used`, which takes some milliseconds.
-pub fn tls_config(is_used: bool) -> TlsConfig {
+pub(crate) fn tls_config(is_used: bool) -> TlsConfig {
     static ROOTS: OnceLock<RootCerts> = OnceLock::new();
     let roots = if is_used { ROOTS.get_or_init(root_certificates).clone() } else { RootCerts::WebPki };
     TlsConfig::builder().root_certs(roots).build()
