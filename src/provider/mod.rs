@@ -31,7 +31,7 @@ use crate::core::{
 };
 pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL, VERY_SMALL_MODEL};
 pub(crate) use model_file::has_model_file;
-pub use request_parts::{PartTokens, RequestParts};
+pub use request_parts::{PartTokens, RequestParts, StepOptions};
 
 /// Returns what is left of an answer and the calls in it, each with its name and its arguments. For the benchmark of the
 /// calls that are found in text.
@@ -238,18 +238,6 @@ impl ChatRequest {
     pub(crate) fn forced_tool(&self) -> Option<&ToolDef> {
         self.tools.iter().find(|tool| Some(&tool.name) == self.force_tool.as_ref())
     }
-}
-
-/// Settings for a model that works in steps. Other ways of calling ignore them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StepOptions {
-    /// The names of tools that cannot be called in this answer. The system text still has them, so that the prompt stays
-    /// the same.
-    pub withheld_tools: Vec<String>,
-    /// This answer must call a tool.
-    pub must_call: bool,
-    /// Each result is followed by the request. The same in every turn of a run.
-    pub reminder: bool,
 }
 
 /// A part of an answer, as it arrives.

@@ -8,7 +8,7 @@ const HARMONY: [(&str, &str); 2] = [
     ("<|start|>assistant<|channel|>analysis<|message|>", "<|end|>"),
 ];
 
-/// What stands before the text in that format. It belongs to neither the thought nor the text.
+/// The heads before the text in that format. They belong to neither the thought nor the text.
 const HEADS: [&str; 2] = ["<|channel|>final<|message|>", "<|start|>assistant<|channel|>final<|message|>"];
 
 /// The longest text in bytes that may turn out to be a thought whose beginning stood in the prompt.
@@ -20,7 +20,7 @@ const WATCHED: usize = 1024 * 1024;
 /// what was text until then was a thought. Tags that are mentioned in the text or stand in code are text.
 pub(crate) struct ThoughtSplitter {
     state: State,
-    /// What has come and is not decided yet.
+    /// The text that has come and is not decided yet.
     held: String,
     /// The answer is complete.
     ended: bool,

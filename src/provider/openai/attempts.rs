@@ -6,9 +6,10 @@ use std::{
 };
 
 use super::{
+    calling::Calling,
     error_response::{self, is_loading},
     refusals::Refusal,
-    request_body::{self, Calling, RequestForm},
+    request_body::{self, RequestForm},
     served_model::ServedModel,
     stream,
     turn_builder::TurnBuilder,
@@ -123,7 +124,8 @@ impl<'a> Attempts<'a> {
         }
         let mut error = error_response::from_status(status, answer);
         if matches!(error, ProviderError::Status { .. }) {
-            let refusal = Refusal { status, answer, request: self.request, body, form: &self.form };
+            let RequestForm { calling, images, .. } = self.form;
+            let refusal = Refusal { status, answer, request: self.request, body, calling, images };
             if let Some(notice) = self.served.refusals().learn(&refusal) {
                 return AttemptError::Refused(notice);
             }

@@ -5,6 +5,7 @@ mod provider;
 mod server;
 
 mod attempts;
+mod calling;
 mod finish_reason;
 mod refusals;
 mod request_body;

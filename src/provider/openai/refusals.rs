@@ -1,13 +1,10 @@
-//! What a server does not take, learned from its refusals.
+//! The parts of a request that a server does not take, learned from its refusals.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{
-    json::Object,
-    request_body::{Calling, RequestForm},
-};
+use super::{calling::Calling, json::Object};
 use crate::{
     core::Role,
     provider::{ChatRequest, ToolRole},
@@ -56,7 +53,9 @@ pub(super) struct Refusal<'a> {
     pub request: &'a ChatRequest,
     /// The body of the request.
     pub body: &'a [u8],
-    pub form: &'a RequestForm,
+    pub calling: Calling,
+    /// Images were sent.
+    pub images: bool,
 }
 
 impl Refusals {
@@ -72,8 +71,8 @@ impl Refusals {
         {
             return Some(notice);
         }
-        let Refusal { request, form, .. } = refusal;
-        let native = form.calling == Calling::Native
+        let request = refusal.request;
+        let native = refusal.calling == Calling::Native
             && request.tool_role != ToolRole::Native
             && !request.tools.is_empty();
         let has_results = request.messages.iter().any(|message| message.tool_result.is_some());
@@ -93,7 +92,7 @@ impl Refusals {
         }
         let schema =
             ["response_format", "json_schema", "json schema", "grammar", "structured output", "guided"];
-        if form.calling == Calling::Steps && request.force_tool.is_none() && said.mentions(&schema) {
+        if refusal.calling == Calling::Steps && request.force_tool.is_none() && said.mentions(&schema) {
             self.steps = true;
             return Some(
                 "the model server takes no schema for steps; the model calls tools in text".to_owned(),
@@ -102,7 +101,7 @@ impl Refusals {
         let images = ["image", "images", "vision", "multimodal", "mmproj"];
         let prompt = request.messages.iter().rfind(|message| message.role == Role::User);
         let are_old = prompt.is_some_and(|prompt| prompt.images.is_empty());
-        if form.images && are_old && said.has(&images) {
+        if refusal.images && are_old && said.has(&images) {
             self.images = true;
             return Some(
                 "the model server takes no images; those of earlier prompts are left out".to_owned(),
@@ -124,7 +123,7 @@ impl Refusals {
         // Steps have a way of their own to go on without a format.
         let left_out = named
             .iter()
-            .filter(|field| **field != "response_format" || refusal.form.calling != Calling::Steps)
+            .filter(|field| **field != "response_format" || refusal.calling != Calling::Steps)
             .map(|field| (*field).to_owned());
         let before = self.fields.len();
         self.fields.extend(left_out);

@@ -7,7 +7,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{probe::Capabilities, refusals::Refusals, wire};
+use super::{calling::Calling, probe::Capabilities, refusals::Refusals, wire};
 use crate::{
     core::{AnswerFormat, JsonSchema, Message, ToolCall, ToolChoice, without_name_space},
     provider::{
@@ -25,19 +25,8 @@ pub(super) struct RequestForm {
     pub calling: Calling,
     /// The images of the messages are sent. Otherwise the model reads that there were some.
     pub images: bool,
-    /// What the server has refused.
+    /// The parts that the server has refused.
     pub refusals: Refusals,
-}
-
-/// The way in which the model calls tools.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calling {
-    /// With the API's own fields for tools and calls.
-    Native,
-    /// In text: the tools are described in the system text.
-    Text,
-    /// In steps: the tools are described in the system text, and each answer is decoded under a schema.
-    Steps,
 }
 
 /// Builds the body of `request`. The same arguments give the same bytes, so that the server's prompt cache matches.

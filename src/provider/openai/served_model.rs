@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{probe::Capabilities, refusals::Refusals, request_body::Calling, server::Server, server_kind};
+use super::{calling::Calling, probe::Capabilities, refusals::Refusals, server::Server, server_kind};
 use crate::{
     core::AnswerFormat,
     provider::{ChatRequest, ToolRole, chat::steps},
@@ -14,7 +14,7 @@ pub(super) struct ServedModel {
     /// The name that requests carry.
     pub(super) model: String,
     pub(super) capabilities: Capabilities,
-    /// What the server has refused so far.
+    /// The parts of a request that the server has refused so far.
     refusals: Mutex<Refusals>,
     /// The number of the model's parameters. The server is asked once, when it matters.
     parameters: OnceLock<Option<u64>>,

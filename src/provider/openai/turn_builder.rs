@@ -35,7 +35,7 @@ pub(super) struct TurnBuilder {
     known_ids: HashSet<String>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
-    /// What llama.cpp sends in the last chunk, with or without `usage`.
+    /// The counts that llama.cpp sends in the last chunk, with or without `usage`.
     timings: Option<Usage>,
     /// The number of prompt tokens that the server has processed.
     processed: u32,

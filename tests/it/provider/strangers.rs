@@ -34,7 +34,7 @@ fn notices(deltas: &[Delta]) -> usize {
     deltas.iter().filter(|delta| matches!(delta, Delta::Notice(_))).count()
 }
 
-/// Asks twice. The second request has to be right at once, and the user is told once.
+/// Asks twice. The second request has to be right at once, and the user reads the notice once.
 #[track_caller]
 fn check(
     name: &str,
@@ -43,10 +43,10 @@ fn check(
 ) {
     let fake = refusing(refusal);
     let provider = connect(&fake.url(), TIMING);
-    for (asked, told) in [(2, 1), (3, 0)] {
+    for (asked, noticed) in [(2, 1), (3, 0)] {
         let (turn, deltas) = ask(&provider, request);
         assert_eq!(turn.unwrap_or_else(|error| panic!("{name}: {error}")).content, "ok", "{name}");
-        assert_eq!((fake.chats().len(), notices(&deltas)), (asked, told), "{name}");
+        assert_eq!((fake.chats().len(), notices(&deltas)), (asked, noticed), "{name}");
     }
 }
 
