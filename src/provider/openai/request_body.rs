@@ -47,7 +47,7 @@ pub(super) fn build(
         },
         system_role: capabilities.supports_system_role && !form.refusals.system_role,
         reasoning: capabilities.is_llama_cpp,
-        short_ids: !capabilities.is_llama_cpp || capabilities.needs_short_ids,
+        short_ids: true,
         images: form.images,
     };
     let system = match form.calling {
