@@ -14,6 +14,7 @@ pub mod core;
 
 pub mod config;
 
+mod certificates;
 mod jobs;
 pub mod journal;
 pub mod parked;

@@ -15,14 +15,11 @@ const MAX_SECONDS: u32 = 60;
 /// The number of times that one answer is waited for.
 pub(super) const MAX_WAITS: usize = 3;
 
-/// Returns the seconds after which the server wants to be asked again, if they are worth waiting for.
-pub(super) fn requested_wait(error: &ProviderError) -> Option<u32> {
-    match error {
-        ProviderError::Status { status: 429, retry_after: Some(seconds @ ..=MAX_SECONDS), .. } => {
-            Some(*seconds)
-        }
-        _ => None,
-    }
+/// Returns the seconds after which the server is asked again after so many waits: what it wants, if that is worth waiting for,
+/// or else a time that doubles.
+pub(super) fn wait_after(error: &ProviderError, waits: usize) -> Option<u32> {
+    let ProviderError::Status { status: 429 | 503 | 529, retry_after, .. } = error else { return None };
+    retry_after.or(Some(1 << waits)).filter(|seconds| *seconds <= MAX_SECONDS)
 }
 
 /// Tells the client about the wait, and waits. Holds no slot at the model meanwhile.

@@ -44,6 +44,7 @@ impl Visibility {
     fn seen(self, delta: Delta) -> Delta {
         match delta {
             Delta::Text(piece) | Delta::Reasoning(piece) if self == Self::AsCall => Delta::Call(piece),
+            Delta::WasThought if self == Self::AsCall => Delta::Call(String::new()),
             delta => delta,
         }
     }
@@ -174,8 +175,8 @@ pub(super) async fn generate(
     generate_once(run, request, visibility, None).await
 }
 
-/// Sends one request and waits for the whole answer. If the server says that it wants to be asked again later, and the
-/// client is one that waits, the request is sent again then.
+/// Sends one request and waits for the whole answer. If the server has too much to do, and the client is one that waits,
+/// the request is sent again later.
 async fn generate_once(
     run: &mut RunState,
     request: ChatRequest,
@@ -183,10 +184,10 @@ async fn generate_once(
     budget: Option<ThinkingBudget>,
 ) -> Result<Turn, GenerateError> {
     let request = Arc::new(request);
-    for _ in 0..busy_server::MAX_WAITS {
+    for waits in 0..busy_server::MAX_WAITS {
         match send(run, Arc::clone(&request), visibility, budget.clone()).await {
             Err(GenerateError::Provider(error)) if run.model.waits_when_busy => {
-                let Some(seconds) = busy_server::requested_wait(&error) else { return Err(error.into()) };
+                let Some(seconds) = busy_server::wait_after(&error, waits) else { return Err(error.into()) };
                 busy_server::wait(run, seconds).await?;
             }
             answered => return answered,
@@ -222,12 +223,21 @@ async fn send(
                 budget.spend(thought);
             }
             let event = match delta {
-                Delta::Text(_) | Delta::Reasoning(_) if visibility == Visibility::Hidden => return,
+                Delta::Text(_) | Delta::Reasoning(_) | Delta::WasThought
+                    if visibility == Visibility::Hidden =>
+                {
+                    return;
+                }
                 Delta::Text(text) => {
                     partial_answer.push(&text);
                     Event::Text(text)
                 }
                 Delta::Reasoning(text) => Event::Reasoning(text),
+                Delta::WasThought => {
+                    partial_answer.take();
+                    Event::TurnedBack("what came so far was a thought of the model".to_owned())
+                }
+                Delta::Notice(fact) => Event::Notice(fact),
                 Delta::Call(piece) => match call_size.add(&piece) {
                     Some(progress) => Event::Progress(progress),
                     None => return,

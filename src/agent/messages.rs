@@ -145,8 +145,9 @@ impl RunMessages {
         Ok(())
     }
 
-    /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. A
-    /// result that cannot be right is ignored: the server may have left out a part, or count differently.
+    /// Derives the tokens of the prompt from the server's count of the whole request, which costs nothing. After a
+    /// result that cannot be right the estimate stays: the server may have left out a part, or count differently, and to ask it
+    /// once more would have it read a long prompt twice.
     fn learn_prompt_tokens(&mut self, request_tokens: u32) {
         let Some(prompt) = self.unrecorded_prompt.as_mut().filter(|_| !self.prompt_counted) else { return };
         let others = self.window.snapshot().total_tokens().saturating_sub(prompt.tokens);
@@ -155,8 +156,8 @@ impl RunMessages {
         if rest > estimated / 4 && rest < estimated.saturating_mul(4).saturating_add(64) {
             prompt.tokens = rest;
             self.window.set_prompt_tokens(rest);
-            self.prompt_counted = true;
         }
+        self.prompt_counted = true;
     }
 
     /// Asks the model server for the exact tokens of the prompt.

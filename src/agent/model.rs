@@ -145,6 +145,10 @@ fn status_hint(error: &ProviderError) -> Option<&'static str> {
             "set `api_key_env` in config.toml to the name of the environment variable that holds the server's key, and \
              run `kontekst daemon restart` where that variable is set",
         ),
+        400 | 422 => Some(
+            "if it refuses each prompt of this session, go on with --new, or from a message that it took with `kontekst \
+             sessions fork --at`",
+        ),
         429 => Some("the server asks for fewer requests: wait, and ask again"),
         500..=599 => Some("`kontekst status` shows the address of the model server"),
         _ => None,
@@ -171,8 +175,9 @@ fn failure(error: &ProviderError) -> RunError {
             retry_after: *retry_after,
             ..RunError::from_source(FailureKind::Model, error)
         },
-        ProviderError::Cancelled | ProviderError::Protocol(_) | ProviderError::Engine(_) => {
-            RunError::from_source(FailureKind::Model, error)
-        }
+        ProviderError::Cancelled
+        | ProviderError::Protocol(_)
+        | ProviderError::Stopped(_)
+        | ProviderError::Engine(_) => RunError::from_source(FailureKind::Model, error),
     }
 }

@@ -1,6 +1,6 @@
 //! Reads the API keys of model servers from the environment variables that `config.toml` names.
 
-use super::Config;
+use super::{Config, ConfigError};
 use crate::core::Environment;
 
 /// The keys that were found in the environment, and the variables that are not set.
@@ -9,6 +9,8 @@ pub struct ApiKeys {
     /// Server addresses, as written in the configuration, with their keys. Of two with one address, the first counts.
     found: Vec<(String, String)>,
     missing: Vec<MissingKey>,
+    /// Variables whose value is no key: it has a character that no HTTP header can have.
+    unsendable: Vec<String>,
 }
 
 /// A variable that the configuration names and that is not set.
@@ -56,9 +58,25 @@ impl ApiKeys {
         missing: impl FnOnce(String) -> MissingKey,
     ) {
         let Some(variable) = variable else { return };
-        match environment.text(variable) {
-            Some(key) => self.found.push((url.to_owned(), key)),
+        let key = environment.text(variable).map(|key| key.trim().to_owned());
+        match key.filter(|key| !key.is_empty()) {
+            Some(key) if key.bytes().all(|byte| matches!(byte, b' '..=b'~')) => {
+                self.found.push((url.to_owned(), key));
+            }
+            Some(_) => self.unsendable.push(variable.to_owned()),
             None => self.missing.push(missing(variable.to_owned())),
+        }
+    }
+
+    /// Fails if the value of a variable is no key.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Key`] names the variable.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        match self.unsendable.first() {
+            Some(variable) => Err(ConfigError::Key { variable: variable.clone() }),
+            None => Ok(()),
         }
     }
 
@@ -94,6 +112,25 @@ impl ApiKeys {
 mod tests {
     use super::*;
     use crate::config::EndpointConfig;
+
+    #[test]
+    fn a_key_is_trimmed_and_one_that_cannot_be_sent_is_a_mistake() {
+        let mut config: Config = toml::from_str("endpoint = 'http://a'\napi_key_env = 'K'\n").unwrap();
+        for (value, key, is_key) in [
+            ("sk-a\n", Some("sk-a"), true),
+            (" sk-a\r\n ", Some("sk-a"), true),
+            (" \n", None, true),
+            ("", None, true),
+            ("sk\na", None, false),
+            ("sk-é", None, false),
+        ] {
+            let keys = ApiKeys::from_config(&config, &Environment::from_iter([("K", value)]));
+            let found = keys.by_address().next().map(|(_, key)| key);
+            assert_eq!((found, keys.check().is_ok()), (key, is_key), "{value:?}");
+        }
+        config.api_key_env = None;
+        assert!(ApiKeys::from_config(&config, &Environment::default()).check().is_ok());
+    }
 
     #[test]
     fn keys_are_found_by_address_and_missing_ones_are_named() {

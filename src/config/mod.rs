@@ -197,6 +197,11 @@ pub enum ConfigError {
     /// `bind` is an address that other machines can reach, and `allow_remote` is not true.
     #[error("{}: `bind` is {bind}, which other machines can reach, and `allow_remote` is not true", path.display())]
     Remote { path: PathBuf, bind: Bind },
+    /// The value of a variable that `api_key_env` names cannot be sent.
+    #[error(
+        "the environment variable {variable}, which `api_key_env` names, has a character that no key can have"
+    )]
+    Key { variable: String },
 }
 
 impl Config {

@@ -135,6 +135,9 @@ pub(super) fn http_url<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::
         return Err(D::Error::custom("must not be blank"));
     }
     match url::Url::parse(text) {
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => Err(D::Error::custom(format!(
+            "`{text}` has a query or a fragment, after which no path can be added"
+        ))),
         Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(text.to_owned()),
         Ok(_) => Err(D::Error::custom(format!("`{text}` is not an http:// or https:// address"))),
         Err(error) => Err(D::Error::custom(format!("`{text}` is not an address: {error}"))),

@@ -137,6 +137,7 @@ fn start(
     let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
     agents::create_default(home)?;
     let keys = ApiKeys::from_config(&config, &process.environment);
+    keys.check()?;
     let unknown = config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`"));
     let of_config: Vec<String> = unknown.chain(keys.warnings()).collect();
     of_config.iter().for_each(|warning| tracing::warn!("{warning}"));

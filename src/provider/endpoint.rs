@@ -30,6 +30,8 @@ pub(super) struct Endpoint {
     timing: Timing,
     /// The configured size of the context window.
     context_size: Option<u32>,
+    /// No other server stands in for this one.
+    is_only: bool,
     /// The providers by model. Valid only while the server is healthy.
     providers: Mutex<HashMap<String, Arc<OpenAiProvider>>>,
     failed_at: Mutex<Option<Instant>>,
@@ -41,7 +43,19 @@ impl Endpoint {
     pub(super) fn new(url: &str, key: Option<String>, context_size: Option<u32>, timing: Timing) -> Self {
         let client = ServerClient::new(url, key, timing.connect);
         let server = Arc::new(Server::new(client, 1, timing));
-        Self { server, timing, context_size, providers: Mutex::default(), failed_at: Mutex::default() }
+        Self {
+            server,
+            timing,
+            context_size,
+            is_only: true,
+            providers: Mutex::default(),
+            failed_at: Mutex::default(),
+        }
+    }
+
+    /// Returns the same endpoint as one of a group of that many.
+    pub(super) fn of_group(self, size: usize) -> Self {
+        Self { is_only: size == 1, ..self }
     }
 
     pub(super) fn client(&self) -> &ServerClient {
@@ -120,7 +134,13 @@ impl Endpoint {
                     }
                     continue;
                 }
-                Probe::Ready(found) => return Ok(self.provider(model, found)),
+                Probe::Ready(found) => return Ok(self.provider(model, found, false)),
+                // A server that others stand in for has to say more.
+                Probe::Unlisted { error: error @ ProviderError::Unreachable { .. }, .. } if !self.is_only => {
+                    return Err(error);
+                }
+                // Only an answer to a chat says if it is of use.
+                Probe::Unlisted { capabilities, .. } => return Ok(self.provider(model, capabilities, true)),
                 Probe::NotLoaded { model: name } => {
                     if load_requested && let Some(error) = load_failure(self.client(), &name, cancel, timeout)
                     {
@@ -144,15 +164,16 @@ impl Endpoint {
     }
 
     /// Creates the provider of `model` on a server that is ready.
-    fn provider(&self, model: &str, found: Capabilities) -> Arc<OpenAiProvider> {
+    fn provider(&self, model: &str, found: Capabilities, is_unlisted: bool) -> Arc<OpenAiProvider> {
         tracing::debug!(endpoint = self.client().base(), server = ?found.server_kind, "found a model server");
         self.server.slots().resize(found.slots);
         self.server.set_healthy(true);
         *self.failed_at() = None;
         // llama-swap reports the capabilities of a model only after it has loaded it. Until then it is probed each time.
         let is_complete = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
-        let provider =
-            OpenAiProvider::new(Arc::clone(&self.server), model, found).with_context_size(self.context_size);
+        let provider = OpenAiProvider::new(Arc::clone(&self.server), model, found)
+            .with_context_size(self.context_size)
+            .unlisted(is_unlisted);
         let provider = Arc::new(provider);
         if is_complete {
             let mut providers = self.providers();

@@ -59,7 +59,10 @@ fn should_fail_over(error: &ProviderError) -> bool {
     match error {
         ProviderError::Unreachable { .. } | ProviderError::Protocol(_) | ProviderError::NoServer(_) => true,
         ProviderError::Status { status, .. } => !matches!(status, 400 | 413 | 422),
-        ProviderError::Cancelled | ProviderError::Overflow { .. } | ProviderError::Engine(_) => false,
+        ProviderError::Cancelled
+        | ProviderError::Overflow { .. }
+        | ProviderError::Stopped(_)
+        | ProviderError::Engine(_) => false,
     }
 }
 
@@ -74,7 +77,7 @@ impl Provider for FailoverGroup {
         for endpoint in healthy_first(&self.endpoints) {
             let mut started = false;
             let mut sink = |delta: Delta| {
-                started |= !matches!(delta, Delta::Progress(_) | Delta::Call(_));
+                started |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_));
                 sink(delta);
             };
             let opened = endpoint.open(&self.model, cancel, &mut |progress| sink(Delta::Progress(progress)));

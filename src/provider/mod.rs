@@ -31,7 +31,7 @@ use crate::core::{
 };
 pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL, VERY_SMALL_MODEL};
 pub(crate) use model_file::has_model_file;
-pub use request_parts::{PartTokens, RequestParts};
+pub use request_parts::{PartTokens, RequestParts, StepOptions};
 
 /// Returns what is left of an answer and the calls in it, each with its name and its arguments. For the benchmark of the
 /// calls that are found in text.
@@ -240,18 +240,6 @@ impl ChatRequest {
     }
 }
 
-/// Settings for a model that works in steps. Other ways of calling ignore them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StepOptions {
-    /// The names of tools that cannot be called in this answer. The system text still has them, so that the prompt stays
-    /// the same.
-    pub withheld_tools: Vec<String>,
-    /// This answer must call a tool.
-    pub must_call: bool,
-    /// Each result is followed by the request. The same in every turn of a run.
-    pub reminder: bool,
-}
-
 /// A part of an answer, as it arrives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
@@ -259,6 +247,10 @@ pub enum Delta {
     Reasoning(String),
     /// A piece of a call, or of what may become one, as the model writes it. It is not for the client.
     Call(String),
+    /// All text of the answer so far was a thought.
+    WasThought,
+    /// A fact about the answer or its server that the user should know.
+    Notice(String),
     Progress(Progress),
 }
 
@@ -334,6 +326,9 @@ pub enum ProviderError {
     /// The server sent an invalid answer.
     #[error("the model server sent a broken answer: {0}")]
     Protocol(String),
+    /// The server stopped the answer for the reason that it gave.
+    #[error("the model server stopped the answer: {0}")]
+    Stopped(String),
     /// The built-in engine could not answer.
     #[error("{0}")]
     Engine(String),

@@ -22,6 +22,18 @@ pub struct PartTokens {
     pub texts: Vec<u32>,
 }
 
+/// Settings for a model that works in steps. Other ways of calling ignore them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepOptions {
+    /// The names of tools that cannot be called in this answer. The system text still has them, so that the prompt stays
+    /// the same.
+    pub withheld_tools: Vec<String>,
+    /// This answer must call a tool.
+    pub must_call: bool,
+    /// Each result is followed by the request. The same in every turn of a run.
+    pub reminder: bool,
+}
+
 impl ChatRequest {
     /// Returns true if a message has an image.
     pub(super) fn has_images(&self) -> bool {

@@ -103,7 +103,7 @@ fn it_says_what_would_answer() {
         "",
         &["warning model", "built-in model answers", "no model file is on this machine", "kontekst "],
     );
-    check("", "absent", &["warning model", "built-in model answers", "there is no model absent.gguf in "]);
+    check("", "absent", &["problem model", "there is no model absent.gguf in "]);
     check("", "builtin", &["ok model", "as the agent `default` asks"]);
     let models = tempfile::tempdir().unwrap();
     let header = HeaderBuilder::default().text("general.architecture", "llama").tensor(&[32, 1000], 0);
@@ -119,8 +119,8 @@ fn it_says_what_would_answer() {
 #[test]
 fn that_only_the_starter_model_answers_is_said_with_a_daemon_and_without() {
     let home = TestHome::with_config("bind = 'off'\n");
-    home.write("agents/default/config.toml", "model = 'absent'\n");
-    let parts = ["warning model", "only the small built-in model answers", "there is no model absent.gguf"];
+    let parts =
+        ["warning model", "only the small built-in model answers", "no model file is on this machine"];
     has(&checks(&home).0, &parts);
     assert!(home.run(&["status"]).fails(6).contains(parts[2]));
     home.run(&["daemon", "restart"]).success();

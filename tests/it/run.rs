@@ -399,7 +399,7 @@ fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
     let home = TestHome::new(&model.url());
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
     let output = home.run(&["run", "--auto-approve", prompt]);
-    let note = "turned back: the model was asked for a change and changed no file; asking again";
+    let note = "turned back: the model was asked for a change and changed no file";
     assert!(output.stderr.contains(note), "{output:?}");
     assert_eq!(output.success(), "The typo is fixed.\n");
 

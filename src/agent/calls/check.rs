@@ -22,10 +22,25 @@ pub(in crate::agent) struct CheckedCalls {
     pub(super) tools: ToolBox,
 }
 
-/// One call as the model wrote it, and the result of the check.
+/// One call, and the result of the check.
 pub(super) struct TurnCall {
     pub(super) call: ToolCall,
     pub(super) result: Result<CheckedCall, InvalidCall>,
+}
+
+impl TurnCall {
+    /// Gives the call the name of the tool that it was taken for, and the corrected arguments, so that the model reads what ran
+    /// and no server refuses the conversation.
+    fn mend(&mut self) {
+        match &self.result {
+            Ok(checked) => {
+                self.call.name.clone_from(&checked.name);
+                self.call.arguments.clone_from(&checked.arguments);
+            }
+            Err(InvalidCall { tool: Some(tool), .. }) => self.call.name.clone_from(tool),
+            Err(InvalidCall { tool: None, .. }) => {}
+        }
+    }
 }
 
 /// Checks the calls of an answer. The first call whose arguments do not fit its tool is replaced by one that
@@ -36,6 +51,10 @@ pub(in crate::agent) async fn check_calls(run: &mut RunState, turn: &mut Turn) -
         return Ok(CheckedCalls { calls: Vec::new(), tools });
     }
     let mut calls = check_all(run, turn.calls.clone(), &tools).await?;
+    for (written, checked) in turn.calls.iter_mut().zip(&mut calls) {
+        checked.mend();
+        written.clone_from(&checked.call);
+    }
     let broken = calls.iter().enumerate().find_map(|(index, call)| {
         let tool = call.result.as_ref().err()?.tool.clone()?;
         Some((index, tool))

@@ -71,6 +71,8 @@ impl From<ConfigError> for CliError {
                 "correct that line, or move the file away: the next command writes a new one with all keys and their defaults",
             ),
             ConfigError::File(error @ TomlError::Path(_)) => error.into(),
+            ConfigError::Key { .. } => Self::from_error(ExitStatus::Usage, &error)
+                .hint("set the variable to the key alone, and run `kontekst daemon restart` there"),
             ConfigError::Remote { .. } => Self::from_error(ExitStatus::Usage, &error)
                 .hint("set `bind = \":50051\"` to listen for this machine only")
                 .hint("or set `allow_remote = true`; everyone who has the token can then run tools as you"),

@@ -13,7 +13,10 @@ use ureq::{
 use url::Url;
 
 use super::{DownloadConfig, PullError};
-use crate::core::{Cancel, OnCancel, StallWatchdog};
+use crate::{
+    certificates::tls_config,
+    core::{Cancel, OnCancel, StallWatchdog},
+};
 
 /// The number of redirects that are followed.
 const MAX_REDIRECTS: usize = 8;
@@ -133,6 +136,7 @@ pub(super) fn get(
         .input_buffer_size(256 * 1024)
         .timeout_connect(Some(config.timing.connect))
         .timeout_resolve(Some(config.timing.connect))
+        .tls_config(tls_config(url.scheme() == "https"))
         .build()
         .new_agent();
     let watch = ConnectionWatch::new(&agent, config.timing.stall, cancel);

@@ -35,6 +35,14 @@ impl AnswerParser {
         }
     }
 
+    /// Forgets what has come, because it was a thought and no answer.
+    pub(crate) fn restart(&mut self) {
+        match self {
+            Self::Text(parser) => parser.restart(),
+            Self::Step(parser) => *parser = StepParser::default(),
+        }
+    }
+
     /// Returns the number of calls found so far.
     pub(crate) fn call_count(&self) -> usize {
         match self {

@@ -30,7 +30,8 @@ pub(crate) struct Dialect {
     pub system_role: bool,
     /// Sends the model's reasoning back. llama.cpp's templates use it, strict servers refuse the field.
     pub reasoning: bool,
-    /// Replaces call ids that are not nine letters and digits, which Mistral's templates refuse.
+    /// Replaces call ids that are not nine letters and digits, which is all that Mistral takes. Others take what the server
+    /// of another answer made up only up to some length.
     pub short_ids: bool,
     /// Sends images. Otherwise a sentence stands for them.
     pub images: bool,

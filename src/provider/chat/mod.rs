@@ -1,13 +1,18 @@
 //! Conversations in the form that models expect: messages and tools in OpenAI's format, calls in plain text, and steps.
 
+mod answer;
 mod answer_parser;
+mod thoughts;
+
 mod call_text;
+mod code_spans;
 mod content_parts;
 pub(super) mod messages;
 mod parsed_call;
 pub(super) mod prompted;
 pub(super) mod steps;
 
+pub(super) use answer::Answer;
 pub(super) use answer_parser::AnswerParser;
 pub(super) use parsed_call::ParsedCall;
 

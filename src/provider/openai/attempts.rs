@@ -6,8 +6,10 @@ use std::{
 };
 
 use super::{
-    error_response::{self, is_about_tools, is_loading},
-    request_body::{self, Calling, RequestForm},
+    calling::Calling,
+    error_response::{self, is_loading},
+    refusals::Refusal,
+    request_body::{self, RequestForm},
     served_model::ServedModel,
     stream,
     turn_builder::TurnBuilder,
@@ -15,7 +17,7 @@ use super::{
 use crate::{
     core::{AnswerFormat, Cancel},
     provider::{
-        ChatRequest, Delta, Progress, ProviderError, ToolRole, Turn,
+        ChatRequest, Delta, Progress, ProviderError, Turn,
         chat::{AnswerParser, prompted},
     },
 };
@@ -44,6 +46,8 @@ enum AttemptError {
     Loading,
     /// A gateway could not forward the request.
     Gateway(ProviderError),
+    /// The server named a part that it does not take. The text says what it is sent from now on.
+    Refused(String),
     Other(ProviderError),
 }
 
@@ -55,10 +59,12 @@ impl From<ProviderError> for AttemptError {
 
 impl<'a> Attempts<'a> {
     pub(super) fn new(served: &'a ServedModel, request: &'a ChatRequest, cancel: &'a Cancel) -> Self {
+        let refusals = served.refusals().clone();
         let form = RequestForm {
             max_tokens: served.max_tokens(request),
             calling: served.calling(request),
-            images: request.has_images() && served.takes_images(),
+            images: request.has_images() && served.takes_images() && !refusals.images,
+            refusals,
         };
         Self {
             served,
@@ -85,15 +91,15 @@ impl<'a> Attempts<'a> {
     fn send(&self, sink: &mut dyn FnMut(Delta)) -> Result<Turn, AttemptError> {
         let (served, request) = (self.served, self.request);
         let timing = served.server.timing();
-        let body = request_body::build(&served.model, &served.capabilities, request, self.form);
+        let body = request_body::build(&served.model, &served.capabilities, request, &self.form);
         let exchange = served.server.client().exchange(self.cancel, timing.first_token);
         let response = exchange.post("/v1/chat/completions", &body)?;
         let status = response.status().as_u16();
         if status != 200 {
             exchange.watchdog.reset_shorter(timing.probe);
             let retry_after = retry_after(&response);
-            let body = exchange.read_body(response, ERROR_BODY_LIMIT)?;
-            return Err(self.classify(status, &body, retry_after));
+            let answer = exchange.read_body(response, ERROR_BODY_LIMIT)?;
+            return Err(self.classify(status, &answer, &body, retry_after));
         }
         let parser = match self.form.calling {
             // An answer under a grammar is JSON only, so there are no calls to look for.
@@ -112,20 +118,25 @@ impl<'a> Attempts<'a> {
         })
     }
 
-    fn classify(&self, status: u16, body: &[u8], retry_after: Option<u32>) -> AttemptError {
-        if is_loading(status, body) {
+    fn classify(&self, status: u16, answer: &[u8], body: &[u8], retry_after: Option<u32>) -> AttemptError {
+        if is_loading(status, answer) {
             return AttemptError::Loading;
         }
-        let mut error = error_response::from_status(status, body);
+        let mut error = error_response::from_status(status, answer);
+        if matches!(error, ProviderError::Status { .. }) {
+            let RequestForm { calling, images, .. } = self.form;
+            let refusal = Refusal { status, answer, request: self.request, body, calling, images };
+            if let Some(notice) = self.served.refusals().learn(&refusal) {
+                return AttemptError::Refused(notice);
+            }
+        }
         if let ProviderError::Status { retry_after: seconds, .. } = &mut error {
             *seconds = retry_after;
         }
         match status {
             502..=504 => AttemptError::Gateway(error),
             // llama-server's own 500 is about the request and would come again.
-            500 if !self.served.capabilities.is_llama_cpp && !is_about_tools(&error) => {
-                AttemptError::Gateway(error)
-            }
+            500 if !self.served.capabilities.is_llama_cpp => AttemptError::Gateway(error),
             _ => AttemptError::Other(error),
         }
     }
@@ -142,16 +153,12 @@ impl<'a> Attempts<'a> {
                 self.has_retried_gateway = true;
                 self.wait(self.served.server.timing().backoff)
             }
-            AttemptError::Other(error) if self.is_refusal_of_tools(&error) => {
-                tracing::info!(model = self.served.model, %error, "tools are put into the prompt from now on");
-                self.served.set_refuses_tools();
-                self.form.calling = Calling::Text;
-                Ok(())
-            }
-            AttemptError::Other(error) if self.is_refusal_of_schema(&error) => {
-                tracing::info!(model = self.served.model, %error, "the model no longer works in steps");
-                self.served.set_refuses_steps();
+            AttemptError::Refused(notice) => {
+                sink(Delta::Notice(notice));
+                let refusals = self.served.refusals().clone();
                 self.form.calling = self.served.calling(self.request);
+                self.form.images &= !refusals.images;
+                self.form.refusals = refusals;
                 Ok(())
             }
             AttemptError::Other(ProviderError::Overflow { prompt_tokens, window })
@@ -175,30 +182,21 @@ impl<'a> Attempts<'a> {
         Ok(())
     }
 
-    fn is_refusal_of_tools(&self, error: &ProviderError) -> bool {
-        self.form.calling == Calling::Native
-            && self.request.tool_role != ToolRole::Native
-            && !self.request.tools.is_empty()
-            && is_about_tools(error)
-    }
-
-    /// Returns true if the server refuses the schema of a step, which servers without grammars do.
-    fn is_refusal_of_schema(&self, error: &ProviderError) -> bool {
-        self.form.calling == Calling::Steps
-            && self.request.force_tool.is_none()
-            && error_response::is_about_schema(error)
-    }
-
     /// Makes room for a prompt that is longer than estimated, once. vLLM counts what the answer may take as part of
-    /// the overflow, so the prompt alone may fit. Returns false if it does not.
+    /// the overflow, or says how many tokens the prompt takes of the window, so the prompt alone may fit. Returns false if it does
+    /// not.
     fn lower_max_tokens(&mut self, prompt_tokens: u32, window: u32) -> bool {
-        let excess = prompt_tokens.saturating_sub(window);
+        let most = self.form.max_tokens;
+        let fitting = match prompt_tokens {
+            1.. if prompt_tokens < window => window - prompt_tokens,
+            _ => most.saturating_sub(prompt_tokens.saturating_sub(window)),
+        };
         let helps = !self.served.capabilities.is_llama_cpp
             && !self.has_lowered_max_tokens
-            && (1..self.form.max_tokens).contains(&excess);
+            && (1..most).contains(&fitting);
         if helps {
             self.has_lowered_max_tokens = true;
-            self.form.max_tokens -= excess;
+            self.form.max_tokens = fitting;
         }
         helps
     }

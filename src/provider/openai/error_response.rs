@@ -10,7 +10,8 @@ const MESSAGE_LIMIT: usize = 2048;
 /// Returns the error for a response with a status other than 200.
 pub(super) fn from_status(status: u16, body: &[u8]) -> ProviderError {
     let parsed = serde_json::from_slice::<Value>(body).ok();
-    let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
+    let error =
+        parsed.as_ref().map(|body| body.get("error").filter(|error| !error.is_null()).unwrap_or(body));
     if let Some(overflow) = error.and_then(overflow) {
         return overflow;
     }
@@ -39,15 +40,19 @@ fn text_of(body: &[u8]) -> String {
 }
 
 /// Returns the error for an error event in a stream that began with status 200.
-pub(super) fn from_stream(error: &str) -> ProviderError {
-    let error = serde_json::from_str::<Value>(error).unwrap_or_default();
-    if let Some(overflow) = overflow(&error) {
+pub(super) fn from_stream(event: &str) -> ProviderError {
+    let event = serde_json::from_str::<Value>(event).unwrap_or_else(|_| event.into());
+    let error = event.get("error").filter(|error| message(error).is_some()).unwrap_or(&event);
+    if let Some(overflow) = overflow(error) {
         return overflow;
     }
-    let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    let message = message(&error).unwrap_or_else(|| "an error without a message".to_owned());
-    let message = single_line(&message);
-    ProviderError::Status { status: status.unwrap_or(500), message, retry_after: None }
+    let status = [error, &event].into_iter().find_map(|said| {
+        let code = ["code", "status", "error_code"].iter().find_map(|key| said.get(key))?;
+        let code = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+        u16::try_from(code).ok().filter(|code| (400..600).contains(code))
+    });
+    let message = message(error).unwrap_or_else(|| "an error without a message".to_owned());
+    ProviderError::Status { status: status.unwrap_or(500), message: single_line(&message), retry_after: None }
 }
 
 /// Returns true if the server is still loading its model: llama-server then answers every request with 503 and
@@ -56,40 +61,17 @@ pub(super) fn is_loading(status: u16, body: &[u8]) -> bool {
     status == 503 && String::from_utf8_lossy(body).to_ascii_lowercase().contains("loading")
 }
 
-/// Parts of the messages, in lower case, with which servers refuse tools for a model: Ollama, vLLM without a parser for
-/// calls, old builds of llama-server without `--jinja`, and OpenRouter.
-const NO_TOOLS: [&str; 6] = [
-    "does not support tools",
-    "does not support function",
-    "tool choice requires --enable-auto-tool-choice",
-    "--tool-call-parser",
-    "tools param requires --jinja",
-    "that support tool use",
-];
-
-/// Returns true if a request was refused because it had tools.
-pub(super) fn is_about_tools(error: &ProviderError) -> bool {
-    let ProviderError::Status { status: 400 | 404 | 422 | 500, message, .. } = error else { return false };
-    let message = message.to_ascii_lowercase();
-    NO_TOOLS.iter().any(|text| message.contains(text))
-}
-
-/// Parts of the messages, in lower case, with which servers refuse a `response_format` with a schema: llama-server for a
-/// schema that its grammar cannot express, vLLM, OpenAI and servers without structured output.
-const NO_SCHEMA: [&str; 6] =
-    ["response_format", "json_schema", "json schema", "grammar", "structured output", "guided"];
-
-/// Returns true if a request was refused because of the schema that its answer must have.
-pub(super) fn is_about_schema(error: &ProviderError) -> bool {
-    let ProviderError::Status { status: 400 | 404 | 422 | 500 | 501, message, .. } = error else {
-        return false;
-    };
-    let message = message.to_ascii_lowercase();
-    NO_SCHEMA.iter().any(|text| message.contains(text))
-}
+/// The members that say what is wrong, in the order in which they are asked.
+const MESSAGES: [&str; 8] =
+    ["message", "detail", "error", "msg", "text", "error_message", "reason", "details"];
 
 fn message(error: &Value) -> Option<String> {
-    [error, &error["message"], &error["detail"]].into_iter().find_map(Value::as_str).map(str::to_owned)
+    match error {
+        Value::String(text) => Some(text.clone()).filter(|text| !text.trim().is_empty()),
+        Value::Object(members) => MESSAGES.iter().find_map(|key| message(members.get(*key)?)),
+        Value::Array(list) => list.iter().find_map(message),
+        _ => None,
+    }
 }
 
 /// Recognises a prompt that does not fit the context window. llama-server sends the numbers in fields, vLLM only in a
@@ -189,6 +171,8 @@ mod tests {
             r#"{"error":"no such model"}"#,
             r#"{"detail":"no such model"}"#,
             r#"{"message":"no such model"}"#,
+            r#"{"error":null,"detail":[{"loc":["body"],"msg":"no such model"}]}"#,
+            r#"{"error":{"error":{"message":"no such model"}}}"#,
             "no such\nmodel\n",
         ] {
             assert_eq!(
@@ -197,20 +181,6 @@ mod tests {
                 "{body}"
             );
         }
-    }
-
-    #[test]
-    fn a_refusal_of_tools_is_known() {
-        for message in [
-            "registry.ollama.ai/library/gemma2:2b does not support tools",
-            "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
-            "tools param requires --jinja flag",
-            "No endpoints found that support tool use",
-        ] {
-            assert!(is_about_tools(&from_status(400, message.as_bytes())));
-            assert!(!is_about_tools(&from_status(401, message.as_bytes())));
-        }
-        assert!(!is_about_tools(&from_status(400, b"temperature is too high")));
     }
 
     #[test]

@@ -5,10 +5,13 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use percent_encoding::percent_decode_str;
 use ureq::{Agent, Body, http::Response};
 use url::{Host, Url};
 
 use crate::{
+    certificates::tls_config,
     core::{Cancel, OnCancel, StallWatchdog},
     provider::ProviderError,
 };
@@ -25,7 +28,8 @@ const BUFFER: usize = 32 * 1024;
 #[derive(Clone)]
 pub struct ServerClient {
     base: String,
-    key: Option<String>,
+    /// The value of the header `authorization`.
+    authorization: Option<String>,
     connect: Duration,
 }
 
@@ -38,12 +42,19 @@ pub struct Exchange<'a> {
     _hook: OnCancel,
 }
 
+/// The server took a request and did not answer in time.
+#[derive(Debug, thiserror::Error)]
+#[error("it has been silent for too long")]
+pub(super) struct Silence;
+
 impl ServerClient {
     /// `endpoint` is a base URL such as `http://127.0.0.1:8080`, with or without `/v1` at its end.
     pub fn new(endpoint: &str, key: Option<String>, connect: Duration) -> Self {
         let base = endpoint.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/').to_owned();
-        Self { base, key, connect }
+        let (base, user) = without_user(base);
+        let authorization = key.map(|key| format!("Bearer {key}")).or(user);
+        Self { base, authorization, connect }
     }
 
     /// Returns a client with another limit for making a connection.
@@ -92,6 +103,7 @@ impl ServerClient {
             .output_buffer_size(BUFFER)
             .max_response_header_size(BUFFER / 2)
             .timeout_connect(Some(self.connect))
+            .tls_config(tls_config(self.base.starts_with("https")))
             .build();
         let agent = config.new_agent();
         // Each call has an agent of its own, so that shutting it down ends no other call.
@@ -126,7 +138,7 @@ impl ServerClient {
 impl Exchange<'_> {
     pub fn post(&self, path: &str, json: &[u8]) -> Result<Response<Body>, ProviderError> {
         let request = self.agent.post(self.url(path)).header("content-type", "application/json");
-        let request = match self.authorization() {
+        let request = match &self.client.authorization {
             Some(value) => request.header("authorization", value),
             None => request,
         };
@@ -135,7 +147,7 @@ impl Exchange<'_> {
 
     pub fn get(&self, path: &str) -> Result<Response<Body>, ProviderError> {
         let request = self.agent.get(self.url(path));
-        let request = match self.authorization() {
+        let request = match &self.client.authorization {
             Some(value) => request.header("authorization", value),
             None => request,
         };
@@ -175,7 +187,7 @@ impl Exchange<'_> {
         let unreachable =
             |source| ProviderError::Unreachable { endpoint: self.client.base.clone(), started, source };
         if self.watchdog.has_fired() {
-            return unreachable(io::Error::new(io::ErrorKind::TimedOut, "it has been silent for too long"));
+            return unreachable(io::Error::new(io::ErrorKind::TimedOut, Silence));
         }
         match error {
             ureq::Error::Io(error) => unreachable(error),
@@ -194,15 +206,35 @@ impl Exchange<'_> {
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.client.base)
     }
+}
 
-    fn authorization(&self) -> Option<String> {
-        self.client.key.as_ref().map(|key| format!("Bearer {key}"))
+/// Returns an address without the user and the password in it, and the header that they stand for.
+fn without_user(base: String) -> (String, Option<String>) {
+    let Ok(mut url) = Url::parse(&base) else { return (base, None) };
+    if url.username().is_empty() && url.password().is_none() {
+        return (base, None);
     }
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = format!("{}:{}", decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    if url.set_username("").and_then(|()| url.set_password(None)).is_err() {
+        return (base, None);
+    }
+    let header = format!("Basic {}", STANDARD.encode(user));
+    (url.as_str().trim_end_matches('/').to_owned(), Some(header))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_user_of_an_address_is_decoded_and_not_shown() {
+        let client = ServerClient::new("http://user:p%40ss@127.0.0.1:1/v1", None, Duration::ZERO);
+        assert_eq!(client.base(), "http://127.0.0.1:1");
+        assert_eq!(client.authorization.as_deref(), Some("Basic dXNlcjpwQHNz"));
+        let client = ServerClient::new("http://a@b", Some("key".to_owned()), Duration::ZERO);
+        assert_eq!(client.authorization.as_deref(), Some("Bearer key"));
+    }
 
     #[test]
     fn an_address_of_another_machine_is_recognised() {

@@ -5,13 +5,18 @@ mod provider;
 mod server;
 
 mod attempts;
+mod calling;
+mod finish_reason;
+mod refusals;
 mod request_body;
 mod served_model;
 mod stream;
 mod turn_builder;
 
 mod http;
+mod json;
 mod kv_cache;
+mod pieces;
 mod sse;
 mod wire;
 
@@ -32,6 +37,7 @@ pub use probe::{Capabilities, Probe, load_failure, load_model, load_unloaded, pr
 pub use provider::OpenAiProvider;
 pub use server::Server;
 pub use server_kind::ServerKind;
+pub(in crate::provider) use server_kind::model_list;
 
 /// Time limits. A whole answer has none: slow is fine as long as something keeps arriving.
 #[derive(Clone, Copy, Debug)]

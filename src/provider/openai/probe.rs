@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::{
     error_response,
-    http::ServerClient,
-    server_kind::{self, Detected, ServerKind},
+    http::{ServerClient, Silence},
+    server_kind::{self, Detected, ServerKind, model_list},
 };
 use crate::{core::Cancel, provider::ProviderError};
 
@@ -48,6 +48,23 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// Those of a server of which nothing is known.
+    fn unknown() -> Self {
+        Self {
+            is_llama_cpp: false,
+            server_kind: ServerKind::Other,
+            model: None,
+            window: None,
+            is_unloaded: false,
+            slots: UNKNOWN_SLOTS,
+            model_path: None,
+            only_model: Vec::new(),
+            supports_tools: true,
+            supports_system_role: true,
+            needs_short_ids: false,
+        }
+    }
+
     /// Returns the name of the model file without its directory, if it is known.
     pub(super) fn file_name(&self) -> Option<&str> {
         self.model_path.as_deref()?.rsplit('/').next().filter(|name| !name.is_empty())
@@ -63,6 +80,11 @@ pub enum Probe {
     /// A llama.cpp router that has not loaded this model. [`load_model`] makes it do so.
     NotLoaded {
         model: String,
+    },
+    /// A server that does not say which models it has. `error` is its answer, or that it is silent.
+    Unlisted {
+        capabilities: Capabilities,
+        error: ProviderError,
     },
 }
 
@@ -88,15 +110,17 @@ struct Settings {
 ///
 /// # Errors
 ///
-/// [`ProviderError::Unreachable`] if nothing answers within `timeout`, [`ProviderError::Status`] if the key is refused
-/// or the server is not a model server.
+/// [`ProviderError::Unreachable`] if no connection can be made, [`ProviderError::Status`] if the key is refused.
 pub fn probe(
     client: &ServerClient,
     model: &str,
     cancel: &Cancel,
     timeout: Duration,
 ) -> Result<Probe, ProviderError> {
-    let (status, body) = client.request("/props", None, cancel, timeout)?;
+    let (status, body) = match client.request("/props", None, cancel, timeout) {
+        Err(error) if is_silence(&error) => (408, Vec::new()),
+        answer => answer?,
+    };
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
@@ -115,18 +139,34 @@ pub fn probe(
         }
         _ => {}
     }
-    let (status, body) = client.request("/v1/models", None, cancel, timeout)?;
+    let (status, body) = match client.request("/v1/models", None, cancel, timeout) {
+        // It may still answer chats. Other questions would take as long.
+        Err(error) if is_silence(&error) => {
+            return Ok(Probe::Unlisted { capabilities: Capabilities::unknown(), error });
+        }
+        answer => answer?,
+    };
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
-    let models = serde_json::from_slice::<Value>(&body).unwrap_or_default();
-    match models["data"].as_array() {
-        Some(list) if status == 200 => {
-            Ok(Probe::Ready(other_capabilities(list, client, model, cancel, timeout)))
+    match model_list(&body).filter(|_| status == 200) {
+        Some(list) => Ok(Probe::Ready(other_capabilities(&list, client, model, cancel, timeout))),
+        None if matches!(status, 401 | 403) => Err(error_response::from_status(status, &body)),
+        None => {
+            let error = match status {
+                200 => ProviderError::Protocol("it is no list of models".to_owned()),
+                _ => error_response::from_status(status, &body),
+            };
+            let capabilities = other_capabilities(&[], client, model, cancel, timeout);
+            Ok(Probe::Unlisted { capabilities, error })
         }
-        _ if status == 200 => Err(ProviderError::Protocol("it is no model server".to_owned())),
-        _ => Err(error_response::from_status(status, &body)),
     }
+}
+
+/// Returns true if a server took a question and did not answer in time.
+fn is_silence(error: &ProviderError) -> bool {
+    let ProviderError::Unreachable { source, .. } = error else { return false };
+    matches!(source.get_ref(), Some(why) if why.is::<Silence>())
 }
 
 /// Makes a llama.cpp router load a model. Any request for the model would do so too, but would not return before the
@@ -265,19 +305,7 @@ fn other_capabilities(
         return Capabilities { server_kind, model, ..llama_capabilities(props) };
     }
     let model = used.filter(|_| is_chosen);
-    Capabilities {
-        is_llama_cpp: false,
-        server_kind,
-        model,
-        window,
-        is_unloaded,
-        slots: UNKNOWN_SLOTS,
-        model_path: None,
-        only_model: Vec::new(),
-        supports_tools: true,
-        supports_system_role: true,
-        needs_short_ids: false,
-    }
+    Capabilities { server_kind, model, window, is_unloaded, ..Capabilities::unknown() }
 }
 
 /// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it

@@ -16,7 +16,9 @@ use super::{
 };
 use crate::{
     core::{AnswerOption, Cancel, Message, ModelIdentity, ToolDef, clock::unix_millis},
-    provider::{ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, slots::SlotError},
+    provider::{
+        ChatRequest, Delta, NoServer, Progress, Provider, ProviderError, ToolRole, Turn, slots::SlotError,
+    },
 };
 
 /// One model of one server.
@@ -28,6 +30,8 @@ pub struct OpenAiProvider {
     file: Option<PathBuf>,
     /// The configured size of the context window.
     context_size: Option<u32>,
+    /// The server did not say which models it has, so that a path that it does not know may mean that it is none.
+    is_unlisted: bool,
     /// Measured once; `None` within means that the server cannot count whole prompts.
     template_overhead: OnceLock<Option<TemplateOverhead>>,
     /// The Unix time of the last answer in milliseconds, 0 before the first request, or [`FAILED`].
@@ -49,6 +53,7 @@ impl OpenAiProvider {
             token_estimator: TokenEstimator::default(),
             file: None,
             context_size: None,
+            is_unlisted: false,
             template_overhead: OnceLock::new(),
             last_answer: AtomicU64::new(0),
         }
@@ -64,6 +69,12 @@ impl OpenAiProvider {
     #[must_use]
     pub fn with_context_size(self, context_size: Option<u32>) -> Self {
         Self { context_size, ..self }
+    }
+
+    /// Notes that the server did not say which models it has.
+    #[must_use]
+    pub(in crate::provider) fn unlisted(self, is_unlisted: bool) -> Self {
+        Self { is_unlisted, ..self }
     }
 
     pub fn server(&self) -> &Arc<Server> {
@@ -168,6 +179,12 @@ impl Provider for OpenAiProvider {
                 }
                 if matches!(error, ProviderError::Unreachable { .. }) {
                     self.served.server.set_healthy(false);
+                }
+                if self.is_unlisted && matches!(error, ProviderError::Status { status: 404 | 405 | 501, .. })
+                {
+                    let fact = format!("{} is of no use ({error})", self.served.server.client().base());
+                    let hint = "set `endpoint` in config.toml to the address of a model server".to_owned();
+                    return Err(ProviderError::NoServer(NoServer { fact, hint }));
                 }
                 Err(error)
             }

@@ -7,9 +7,9 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{probe::Capabilities, wire};
+use super::{calling::Calling, probe::Capabilities, refusals::Refusals, wire};
 use crate::{
-    core::{AnswerFormat, JsonSchema, Message, ToolChoice},
+    core::{AnswerFormat, JsonSchema, Message, ToolCall, ToolChoice, without_name_space},
     provider::{
         ChatRequest, ToolRole,
         chat::{
@@ -20,23 +20,13 @@ use crate::{
 };
 
 /// The parts of a request that may change between two attempts.
-#[derive(Clone, Copy)]
 pub(super) struct RequestForm {
     pub max_tokens: u32,
     pub calling: Calling,
     /// The images of the messages are sent. Otherwise the model reads that there were some.
     pub images: bool,
-}
-
-/// The way in which the model calls tools.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calling {
-    /// With the API's own fields for tools and calls.
-    Native,
-    /// In text: the tools are described in the system text.
-    Text,
-    /// In steps: the tools are described in the system text, and each answer is decoded under a schema.
-    Steps,
+    /// The parts that the server has refused.
+    pub refusals: Refusals,
 }
 
 /// Builds the body of `request`. The same arguments give the same bytes, so that the server's prompt cache matches.
@@ -44,7 +34,7 @@ pub(super) fn build(
     model: &str,
     capabilities: &Capabilities,
     request: &ChatRequest,
-    form: RequestForm,
+    form: &RequestForm,
 ) -> Vec<u8> {
     let llama_cpp = capabilities.is_llama_cpp.then_some(true);
     let native = form.calling == Calling::Native;
@@ -55,9 +45,9 @@ pub(super) fn build(
             Calling::Text => CallForm::Tagged,
             Calling::Steps => CallForm::Step { reminder: request.steps.reminder },
         },
-        system_role: capabilities.supports_system_role,
+        system_role: capabilities.supports_system_role && !form.refusals.system_role,
         reasoning: capabilities.is_llama_cpp,
-        short_ids: capabilities.needs_short_ids,
+        short_ids: true,
         images: form.images,
     };
     let system = match form.calling {
@@ -69,9 +59,10 @@ pub(super) fn build(
     };
     let forced = request.forced_tool();
     let (sampling, options) = (&request.sampling, &request.options);
+    let messages = with_plain_names(&request.messages);
     let body = wire::Request {
         model,
-        messages: &messages::to_wire(&system, &request.messages, dialect),
+        messages: &messages::to_wire(&system, &messages, dialect),
         tools: &messages::tools(if native { &request.tools } else { &[] }),
         // A forced answer is bound by a grammar while the prompt stays the same, so that the cache still matches.
         // `tool_choice: "required"` would let the model write text first, without end if it likes.
@@ -106,7 +97,32 @@ pub(super) fn build(
     };
     let mut bytes = Vec::with_capacity(expected_bytes(&system, &request.messages));
     serde_json::to_writer(&mut bytes, &body).expect("strings, numbers and JSON values are JSON");
-    bytes
+    form.refusals.apply(bytes)
+}
+
+/// Returns the messages with names of tools that every server takes. A model may have made up others.
+fn with_plain_names(messages: &[Message]) -> Cow<'_, [Message]> {
+    let is_plain =
+        |call: &ToolCall| matches!(plain_name(&call.name), Cow::Borrowed(name) if name == call.name);
+    if messages.iter().flat_map(|message| &message.tool_calls).all(is_plain) {
+        return Cow::Borrowed(messages);
+    }
+    let mut messages = messages.to_vec();
+    for call in messages.iter_mut().flat_map(|message| &mut message.tool_calls) {
+        call.name = plain_name(&call.name).into_owned();
+    }
+    Cow::Owned(messages)
+}
+
+/// Returns a name of 64 letters, digits, `_` and `-` at most.
+fn plain_name(name: &str) -> Cow<'_, str> {
+    let plain = without_name_space(name);
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if (1..=64).contains(&plain.len()) && plain.chars().all(fits) {
+        return Cow::Borrowed(plain);
+    }
+    let plain: String = plain.chars().take(64).map(|c| if fits(c) { c } else { '_' }).collect();
+    Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
 }
 
 /// Returns about as many bytes as the body has, so that a long prompt is not copied each time the buffer grows. A sixteenth is
@@ -148,4 +164,24 @@ fn response_format(format: &AnswerFormat) -> Option<Box<RawValue>> {
         }
     };
     Some(to_raw_value(&format).expect("strings and JSON are JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_server_would_refuse_are_not_sent() {
+        let long = "x".repeat(300);
+        for (name, sent) in [
+            ("read_file", "read_file"),
+            ("functions.read_file", "read_file"),
+            ("read the file", "read_the_file"),
+            ("view\" path=\"é", "view__path___"),
+            ("", "_"),
+            (&long, &long[..64]),
+        ] {
+            assert_eq!(plain_name(name), sent);
+        }
+    }
 }

@@ -1,11 +1,8 @@
 //! A model on a server, and what is known about the two.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering::SeqCst},
-};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::{probe::Capabilities, request_body::Calling, server::Server, server_kind};
+use super::{calling::Calling, probe::Capabilities, refusals::Refusals, server::Server, server_kind};
 use crate::{
     core::AnswerFormat,
     provider::{ChatRequest, ToolRole, chat::steps},
@@ -17,10 +14,8 @@ pub(super) struct ServedModel {
     /// The name that requests carry.
     pub(super) model: String,
     pub(super) capabilities: Capabilities,
-    /// Set after the server refused a request because it had tools.
-    refuses_tools: AtomicBool,
-    /// Set after the server refused a request because it had the schema of a step.
-    refuses_steps: AtomicBool,
+    /// The parts of a request that the server has refused so far.
+    refusals: Mutex<Refusals>,
     /// The number of the model's parameters. The server is asked once, when it matters.
     parameters: OnceLock<Option<u64>>,
     /// The server is asked once, when a prompt has an image.
@@ -33,8 +28,7 @@ impl ServedModel {
             server,
             model,
             capabilities,
-            refuses_tools: AtomicBool::new(false),
-            refuses_steps: AtomicBool::new(false),
+            refusals: Mutex::default(),
             parameters: OnceLock::new(),
             takes_images: OnceLock::new(),
         }
@@ -42,7 +36,7 @@ impl ServedModel {
 
     /// Returns true if the chat template has no tools, or the server refused them.
     pub(super) fn needs_tools_in_prompt(&self) -> bool {
-        !self.capabilities.supports_tools || self.refuses_tools.load(SeqCst)
+        !self.capabilities.supports_tools || self.refusals().tools
     }
 
     /// Returns the number of tokens that the answer may take: what the prompt leaves of the window, because some
@@ -71,7 +65,8 @@ impl ServedModel {
 
     /// Returns true if the answers of an agent with this setting are steps.
     pub(super) fn works_in_steps(&self, tool_role: ToolRole) -> bool {
-        !self.refuses_steps.load(SeqCst)
+        let is_refused = self.refusals().steps;
+        !is_refused
             && match tool_role {
                 ToolRole::Steps => true,
                 ToolRole::Auto => self.parameters().is_some_and(|count| count < steps::SMALL_MODEL),
@@ -97,14 +92,9 @@ impl ServedModel {
         })
     }
 
-    /// Notes that the server refuses requests with a schema for steps.
-    pub(super) fn set_refuses_steps(&self) {
-        self.refuses_steps.store(true, SeqCst);
-    }
-
-    /// Notes that the server refuses requests with tools.
-    pub(super) fn set_refuses_tools(&self) {
-        self.refuses_tools.store(true, SeqCst);
+    /// Returns what the server has refused so far. It is learned there, too.
+    pub(super) fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Server-sent events: splits a stream of bytes into lines, and takes the payload from each `data:` line.
 
-use std::io::{self, Read};
+use std::{
+    io::{self, Read},
+    ops::Range,
+};
 
 /// The longest line in bytes: 1 MiB. The longest legitimate line holds a whole tool call in one delta.
 pub(super) const LINE_LIMIT: usize = 1024 * 1024;
@@ -17,6 +20,10 @@ pub(super) struct LineReader {
     start: usize,
     seen: usize,
     end: usize,
+    /// The last line ended with a carriage return, to which a line feed that follows belongs.
+    after_return: bool,
+    /// The first line was returned. A byte order mark may stand before it.
+    begun: bool,
 }
 
 /// A line is longer than [`LINE_LIMIT`].
@@ -27,6 +34,10 @@ pub(super) struct LineTooLong;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SseLine<'a> {
     Data(&'a [u8]),
+    /// `event: error`: the next event is an error, whatever its form is.
+    NextIsError,
+    /// `error: {…}`, which older versions of llama.cpp send.
+    Error(&'a [u8]),
     /// `data: [DONE]`, which ends an OpenAI stream.
     Done,
     /// A comment, a blank line, or another field.
@@ -50,44 +61,58 @@ impl LineReader {
         Ok(count)
     }
 
-    /// Returns the next complete line without its ending (`\n` or `\r\n`), or `None` if more must be read first.
+    /// Returns the next complete line without its ending (`\n`, `\r\n` or `\r`), or `None` if more must be read first.
     ///
     /// # Errors
     ///
     /// [`LineTooLong`], also for a line whose end has not arrived yet.
     pub(super) fn next_line(&mut self) -> Result<Option<&[u8]>, LineTooLong> {
-        let fresh = &self.buffer[self.seen..self.end];
-        let Some(newline) = fresh.iter().position(|&byte| byte == b'\n') else {
+        if self.after_return && self.start < self.end {
+            self.after_return = false;
+            self.start += usize::from(self.buffer[self.start] == b'\n');
+            self.seen = self.seen.max(self.start);
+        }
+        let Some(length) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.seen..self.end]) else {
             self.seen = self.end;
             return if self.end - self.start > LINE_LIMIT { Err(LineTooLong) } else { Ok(None) };
         };
-        let line = self.start..self.seen + newline;
+        let line = self.start..self.seen + length;
+        self.after_return = self.buffer[line.end] == b'\r';
         self.start = line.end + 1;
         self.seen = self.start;
-        if line.len() > LINE_LIMIT { Err(LineTooLong) } else { Ok(Some(trim_cr(&self.buffer[line]))) }
+        if line.len() > LINE_LIMIT { Err(LineTooLong) } else { Ok(Some(self.line(line))) }
     }
 
     /// Returns the last line of a stream that ended without a newline.
     pub(super) fn remainder(&mut self) -> &[u8] {
         let rest = self.start..self.end;
         (self.start, self.seen) = (self.end, self.end);
-        trim_cr(&self.buffer[rest])
+        self.line(rest)
+    }
+
+    fn line(&mut self, line: Range<usize>) -> &[u8] {
+        let line = &self.buffer[line];
+        let mark = Some("\u{feff}".as_bytes()).filter(|_| !self.begun);
+        self.begun = true;
+        mark.and_then(|mark| line.strip_prefix(mark)).unwrap_or(line)
     }
 }
 
-fn trim_cr(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\r").unwrap_or(line)
-}
-
 impl<'a> SseLine<'a> {
-    /// Takes every `data:` line as an event of its own. No known server splits an event into several lines, and
-    /// waiting for the blank line that ends an event would delay a token.
+    /// Takes every `data:` line as an event of its own, and an object without `data:`, too. No known server splits an
+    /// event into several lines, and waiting for the blank line that ends an event would delay a token.
     pub(super) fn parse(line: &'a [u8]) -> Self {
-        let Some(data) = line.strip_prefix(b"data:") else { return Self::Other };
-        match data.trim_ascii() {
-            b"" => Self::Other,
-            b"[DONE]" => Self::Done,
-            data => Self::Data(data),
+        let (field, value) = match line.iter().position(|byte| *byte == b':') {
+            _ if line.starts_with(b"{") => (&b"data"[..], line),
+            Some(colon) => (&line[..colon], line[colon + 1..].trim_ascii()),
+            None => return Self::Other,
+        };
+        match (field, value) {
+            (b"data", b"[DONE]") => Self::Done,
+            (b"data", data) if !data.is_empty() => Self::Data(data),
+            (b"event", b"error") => Self::NextIsError,
+            (b"error", error) => Self::Error(error),
+            _ => Self::Other,
         }
     }
 }
@@ -113,6 +138,8 @@ mod tests {
         let mut note = |line: &[u8]| match SseLine::parse(line) {
             SseLine::Data(data) => found.push(String::from_utf8_lossy(data).into_owned()),
             SseLine::Done => found.push("DONE".to_owned()),
+            SseLine::NextIsError => found.push("next is error".to_owned()),
+            SseLine::Error(error) => found.push(format!("error {}", String::from_utf8_lossy(error))),
             SseLine::Other => {}
         };
         while lines.fill(&mut from).unwrap() > 0 {
@@ -131,6 +158,15 @@ mod tests {
                 .as_bytes();
         for step in 1..=stream.len() {
             assert_eq!(payloads(stream, step), ["{\"a\":\"ü\"}", "two", "DONE"], "step {step}");
+        }
+    }
+
+    #[test]
+    fn lines_end_with_either_byte_and_begin_after_a_byte_order_mark() {
+        let stream = "\u{feff}data: one\r\rdata: two\n\r\nevent: error\rdata: {}\r\nerror: {}\r{\"a\":1}\r";
+        let wanted = ["one", "two", "next is error", "{}", "error {}", "{\"a\":1}"];
+        for step in 1..=stream.len() {
+            assert_eq!(payloads(stream.as_bytes(), step), wanted, "step {step}");
         }
     }
 

@@ -1,36 +1,47 @@
-//! Assembles the chunks of a stream into one [`Turn`], and enforces the limits on its size.
+//! Assembles the events of a stream into one [`Turn`], and enforces the limits on its size.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::collections::HashSet;
 
-use super::{error_response, wire};
+use super::{
+    error_response::{self, single_line},
+    finish_reason,
+    json::{Json, Object, mended},
+    pieces::Pieces,
+};
 use crate::{
     core::{CallId, ToolCall},
     provider::{
         Delta, FinishReason, Progress, ProviderError, Turn, Usage,
-        chat::{ARGUMENTS_LIMIT, AnswerParser, CALL_LIMIT, ParsedCall},
+        chat::{ARGUMENTS_LIMIT, Answer, AnswerParser, CALL_LIMIT, ParsedCall},
     },
 };
 
 /// The longest id of a call in bytes. A longer one is replaced.
 const ID_LIMIT: usize = 256;
 
+/// The deepest nesting of content parts that is read.
+const PART_DEPTH: usize = 4;
+
 /// An answer that is still arriving.
 pub(super) struct TurnBuilder {
-    content: TextBuffer,
-    /// Finds calls in the content and removes them from it.
-    parser: AnswerParser,
+    answer: Answer,
+    /// The pieces of the text and of the thoughts.
+    text: Pieces,
+    thought: Pieces,
     /// The number of content bytes that have arrived, including calls.
     received: usize,
-    reasoning: TextBuffer,
     calls: Vec<PartialCall>,
     /// The ids of the calls that the conversation has already.
     known_ids: HashSet<String>,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
-    timings: Option<wire::Timings>,
+    /// The counts that llama.cpp sends in the last chunk, with or without `usage`.
+    timings: Option<Usage>,
     /// The number of prompt tokens that the server has processed.
     processed: u32,
     started: bool,
+    /// The first thing that the server said and that is no part of an answer.
+    odd: Option<String>,
 }
 
 /// The amount of an answer that has arrived. It changes with everything that counts as progress.
@@ -44,29 +55,23 @@ pub(super) struct BuilderState {
     processed: u32,
 }
 
-/// Text, and how much of it has been passed to the sink.
-#[derive(Default)]
-struct TextBuffer {
-    text: String,
-    sent: usize,
-}
-
 #[derive(Default)]
 struct PartialCall {
     index: Option<u32>,
     id: String,
     name: String,
     arguments: String,
+    pieces: Pieces,
 }
 
 impl TurnBuilder {
     /// A call whose id is one of `known_ids` gets another one, so that ids are unique in a conversation.
     pub(super) fn new(parser: AnswerParser, known_ids: HashSet<String>) -> Self {
         Self {
-            content: TextBuffer::default(),
-            parser,
+            answer: Answer::new(parser, false),
+            text: Pieces::default(),
+            thought: Pieces::default(),
             received: 0,
-            reasoning: TextBuffer::default(),
             calls: Vec::new(),
             known_ids,
             finish: None,
@@ -74,123 +79,184 @@ impl TurnBuilder {
             timings: None,
             processed: 0,
             started: false,
+            odd: None,
         }
     }
 
     /// Adds one event. Its text is passed on by [`TurnBuilder::flush`], so that everything that arrived in one read
-    /// becomes one delta.
+    /// becomes one delta. Fields that are not what they should be are absent, and an event that is no object is passed over.
     ///
     /// # Errors
     ///
-    /// [`ProviderError::Protocol`] if the event is malformed or over a limit, or the error that the event reports.
+    /// [`ProviderError::Protocol`] if the event is a malformed object or over a limit, or the error that the event reports.
     pub(super) fn push_event(
         &mut self,
         event: &[u8],
         sink: &mut dyn FnMut(Delta),
     ) -> Result<(), ProviderError> {
-        let chunk: wire::Chunk<'_> = serde_json::from_slice(event).map_err(|error| {
-            ProviderError::Protocol(format!("an event is not the JSON it should be: {error}"))
-        })?;
-        if let Some(error) = chunk.error {
-            return Err(error_response::from_stream(error.get()));
+        let text = String::from_utf8_lossy(event);
+        if let Some(chunk) = Object::parse(&text) {
+            return self.push_chunk(&chunk, &text, sink);
         }
-        if let Some(progress) = chunk.prompt_progress {
-            self.processed = self.processed.max(progress.processed.or_zero());
-            sink(Delta::Progress(Progress::Prefill {
-                processed: progress.processed.or_zero(),
-                total: progress.total.or_zero(),
-                cached: progress.cache.or_zero(),
-            }));
+        let mended = mended(&text);
+        if let Some(json) = Json::parse(&mended) {
+            let mut chunks =
+                json.elements().into_iter().filter_map(|json| Some((json.as_written(), json.object()?)));
+            return chunks.try_for_each(|(text, chunk)| self.push_chunk(&chunk, text, sink));
         }
-        for choice in chunk.choices.unwrap_or_default() {
-            // Only one answer was requested. A second one would be mixed into the first.
-            if choice.index.or_zero() == 0 {
-                self.push_choice(choice, sink)?;
-            }
+        if text.trim_start().starts_with('{') || text.trim_start().starts_with("[{") {
+            return Err(ProviderError::Protocol("an event is not the JSON it should be".to_owned()));
         }
-        self.usage = chunk.usage.and_then(usage_from_counts).or(self.usage);
-        self.timings = chunk.timings.or(self.timings);
+        self.odd.get_or_insert_with(|| single_line(&text));
         Ok(())
     }
 
-    fn push_choice(
+    fn push_chunk(
         &mut self,
-        choice: wire::Choice<'_>,
+        chunk: &Object<'_>,
+        text: &str,
         sink: &mut dyn FnMut(Delta),
     ) -> Result<(), ProviderError> {
-        if let Some(delta) = choice.delta {
-            if let Some(wire::Text(text)) = delta.reasoning_content.or(delta.reasoning)
-                && !text.is_empty()
-            {
-                self.content.flush(Delta::Text, sink);
-                self.reasoning.text.push_str(&text);
-                self.started = true;
-            }
-            if let Some(wire::Text(text)) = delta.content
-                && !text.is_empty()
-            {
-                self.reasoning.flush(Delta::Reasoning, sink);
-                self.received += text.len();
-                let shown = self.content.text.len();
-                self.parser.push(&text, &mut self.content.text);
-                if self.content.text.len() == shown {
-                    self.flush(sink);
-                    sink(Delta::Call(text.into_owned()));
-                }
-                if self.parser.call_count() > CALL_LIMIT {
-                    return Err(too_many_calls());
-                }
-                self.started = true;
-            }
-            for call in delta.tool_calls.unwrap_or_default() {
-                self.push_call(call, sink)?;
-                self.started = true;
-            }
+        let member = |name: &str| chunk.get(name).and_then(Json::object);
+        if let Some(progress) = member("prompt_progress") {
+            let [processed, total, cached] =
+                ["processed", "total", "cache"].map(|name| progress.count(name).unwrap_or(0));
+            self.processed = self.processed.max(processed);
+            sink(Delta::Progress(Progress::Prefill { processed, total, cached }));
         }
-        if let Some(wire::Text(reason)) = choice.finish_reason {
-            self.finish = Some(match &*reason {
-                "length" => FinishReason::Length,
-                "error" | "abort" => {
-                    return Err(ProviderError::Protocol(format!("the server gave up (`{reason}`)")));
-                }
-                _ => FinishReason::Stop,
-            });
+        let choices = chunk.get("choices").map(Json::elements).unwrap_or_default();
+        // Only one answer was requested. A second one would be mixed into the first.
+        let mut first = choices
+            .into_iter()
+            .filter_map(Json::object)
+            .filter(|choice| choice.count("index").unwrap_or(0) == 0);
+        let pushed = first.try_for_each(|choice| self.push_choice(&choice, sink));
+        self.usage = member("usage").and_then(|usage| usage_from_counts(&usage)).or(self.usage);
+        self.timings = member("timings").and_then(|timings| usage_from_timings(&timings)).or(self.timings);
+        if is_error(chunk) {
+            return Err(error_response::from_stream(text));
         }
-        Ok(())
+        if chunk.get("choices").is_none() && chunk.text("message").is_some() {
+            self.odd = self.odd.take().or_else(|| chunk.text("message").as_deref().map(single_line));
+        }
+        pushed
     }
 
-    fn push_call(
-        &mut self,
-        delta: wire::CallDelta<'_>,
-        sink: &mut dyn FnMut(Delta),
-    ) -> Result<(), ProviderError> {
-        let id = text(delta.id);
-        let (name, arguments) = match delta.function {
-            None => (Cow::default(), String::new()),
-            Some(function) => {
-                let arguments = function.argument_text().map(Cow::into_owned).map_err(|error| {
-                    ProviderError::Protocol(format!("the arguments of a call are not text: {error}"))
-                })?;
-                (text(function.name), arguments)
-            }
-        };
-        let at = match self.find_call(delta.index.0, &id, &name) {
-            Some(at) => at,
-            None if self.calls.len() == CALL_LIMIT => {
-                return Err(too_many_calls());
-            }
+    fn push_choice(&mut self, choice: &Object<'_>, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        let member = |name: &str| choice.get(name).and_then(Json::object);
+        // Some servers send the whole text so far as `message` beside each piece.
+        let delta = member("delta").filter(|delta| self.started || !delta.is_empty());
+        match delta.or_else(|| member("message")) {
+            Some(delta) => self.push_delta(&delta, sink)?,
             None => {
-                self.calls.push(PartialCall { index: delta.index.0, ..PartialCall::default() });
+                if let Some(text) = choice.get("text") {
+                    self.push_part(text, false, 0, sink)?;
+                }
+            }
+        }
+        if let Some(error) = choice.get("error") {
+            return Err(error_response::from_stream(error.as_written()));
+        }
+        let reason = choice.text("finish_reason").filter(|reason| !reason.is_empty() && reason != "null");
+        if let Some(reason) = reason {
+            self.finish = Some(finish_reason::read(&reason, sink)?);
+        }
+        Ok(())
+    }
+
+    fn push_delta(&mut self, delta: &Object<'_>, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        // Ollama and newer versions of vLLM name it `reasoning`. Some servers send both.
+        for name in ["reasoning_content", "reasoning", "thinking"] {
+            if let Some(thought) = delta.get(name)
+                && self.push_part(thought, true, 0, sink)?
+            {
+                break;
+            }
+        }
+        for name in ["content", "refusal"] {
+            if let Some(text) = delta.get(name) {
+                self.push_part(text, false, 0, sink)?;
+            }
+        }
+        let calls = delta.get("tool_calls").map(Json::elements).unwrap_or_default();
+        for call in calls.into_iter().chain(delta.get("function_call")).filter_map(Json::object) {
+            self.push_call(&call, sink)?;
+            self.started = true;
+        }
+        Ok(())
+    }
+
+    /// Adds text, or the parts of a content. Returns true if there was some.
+    fn push_part(
+        &mut self,
+        part: Json<'_>,
+        is_thought: bool,
+        depth: usize,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<bool, ProviderError> {
+        if let Some(piece) = part.bytes() {
+            self.started |= !piece.is_empty();
+            if is_thought {
+                let piece = self.thought.push(&piece);
+                self.answer.push_thought(&piece, sink);
+            } else {
+                let piece = self.text.push(&piece);
+                self.received += piece.len();
+                self.answer.push(&piece, sink);
+            }
+            return match self.answer.call_count() {
+                ..=CALL_LIMIT => Ok(!piece.is_empty()),
+                _ => Err(too_many_calls()),
+            };
+        }
+        let mut found = false;
+        if depth == PART_DEPTH {
+            return Ok(found);
+        }
+        let Some(object) = part.object() else {
+            for part in
+                part.elements().into_iter().filter(|element| element.as_written() != part.as_written())
+            {
+                found |= self.push_part(part, is_thought, depth + 1, sink)?;
+            }
+            return Ok(found);
+        };
+        let kind = object.text("type").unwrap_or_default();
+        let thinks = is_thought || kind.starts_with("thinking") || kind.starts_with("reasoning");
+        for (name, thinks) in [("thinking", true), ("reasoning", true), ("text", thinks), ("content", thinks)]
+        {
+            if let Some(part) = object.get(name) {
+                found |= self.push_part(part, thinks, depth + 1, sink)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn push_call(&mut self, delta: &Object<'_>, sink: &mut dyn FnMut(Delta)) -> Result<(), ProviderError> {
+        let (index, id) = (delta.count("index"), delta.text("id").unwrap_or_default());
+        let function = delta.get("function").and_then(Json::object);
+        let function = function.as_ref().unwrap_or(delta);
+        let name = function.text("name").unwrap_or_default();
+        let at = match self.find_call(index, &id, &name) {
+            Some(at) => at,
+            None if self.calls.len() == CALL_LIMIT => return Err(too_many_calls()),
+            None => {
+                self.calls.push(PartialCall { index, ..PartialCall::default() });
                 self.calls.len() - 1
             }
         };
         let call = &mut self.calls[at];
         if call.id.is_empty() && id.len() <= ID_LIMIT {
-            call.id.push_str(&id);
+            call.id = id;
         }
         if call.name.is_empty() {
-            call.name.push_str(&name);
+            call.name = name;
         }
+        // The next part of a text, or a whole object.
+        let arguments = function.get("arguments").map_or_else(String::new, |json| match json.bytes() {
+            Some(piece) => call.pieces.push(&piece).into_owned(),
+            None => json.as_written().to_owned(),
+        });
         if call.arguments.len() + arguments.len() > ARGUMENTS_LIMIT {
             return Err(ProviderError::Protocol(format!(
                 "the arguments of a tool call are over {ARGUMENTS_LIMIT} bytes"
@@ -219,8 +285,7 @@ impl TurnBuilder {
 
     /// Passes the text that has arrived since the last flush to `sink`.
     pub(super) fn flush(&mut self, sink: &mut dyn FnMut(Delta)) {
-        self.reasoning.flush(Delta::Reasoning, sink);
-        self.content.flush(Delta::Text, sink);
+        self.answer.flush(sink);
     }
 
     pub(super) fn state(&self) -> BuilderState {
@@ -228,7 +293,7 @@ impl TurnBuilder {
         BuilderState {
             started: self.started,
             finished: self.finish.is_some(),
-            bytes: self.received + self.reasoning.text.len() + arguments + self.calls.len(),
+            bytes: self.received + self.answer.thought_bytes() + arguments + self.calls.len(),
             processed: self.processed,
         }
     }
@@ -241,13 +306,30 @@ impl TurnBuilder {
         self.finish.is_some()
     }
 
+    /// Returns the answer after the end of the stream. `done` says that the server said so with `[DONE]`.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError::Protocol`] if the answer is not finished.
+    pub(super) fn end(self, done: bool, sink: &mut dyn FnMut(Delta)) -> Result<Turn, ProviderError> {
+        let unfinished = (self.finish.is_none() && !(done && self.odd.is_none()))
+            .then(|| self.odd.as_ref().map(|odd| format!(", and the server said: {odd}")));
+        let turn = self.into_turn(sink);
+        match unfinished {
+            None => Ok(turn),
+            Some(said) => Err(ProviderError::Protocol(format!(
+                "it ended before it was finished{}",
+                said.unwrap_or_default()
+            ))),
+        }
+    }
+
     /// Returns the answer as far as it has arrived. Passes to `sink` what looked like a call and turned out to be text.
     pub(super) fn into_turn(mut self, sink: &mut dyn FnMut(Delta)) -> Turn {
         let finish = self.finish.unwrap_or_default();
-        self.parser.thought_before(&self.reasoning.text);
-        let found = self.parser.finish(finish, &mut self.content.text);
-        self.reasoning.flush(Delta::Reasoning, sink);
-        self.content.flush(Delta::Text, sink);
+        self.answer.push_thought(self.thought.end(), sink);
+        self.answer.push(self.text.end(), sink);
+        let (content, reasoning, found) = self.answer.finish(finish, sink);
         let mut ids = self.known_ids;
         // A server that parses calls may leave them in the text as well. They count once.
         let found = if self.calls.is_empty() { found } else { Vec::new() };
@@ -257,21 +339,17 @@ impl TurnBuilder {
             .into_iter()
             .chain(found)
             .filter(|call| !call.name.is_empty())
-            .map(|call| {
+            .map(|mut call| {
                 let id = Some(call.id).filter(|id| !id.is_empty() && ids.insert(id.clone()));
                 let id = id.map_or_else(CallId::local, CallId::new);
+                call.arguments.push_str(call.pieces.end());
                 ToolCall { id, name: call.name, arguments: call.arguments }
             })
             // The arguments of a call that was cut are not what the model meant.
-            .filter(|call| finish != FinishReason::Length || is_json_object(&call.arguments));
-        Turn {
-            calls: calls.collect(),
-            content: self.content.text,
-            reasoning: self.reasoning.text,
-            finish_reason: finish,
-            usage: self.usage.or_else(|| self.timings.and_then(usage_from_timings)),
-            truncated_tokens: None,
-        }
+            .filter(|call| finish != FinishReason::Length || is_json_object(&call.arguments))
+            .collect();
+        let usage = self.usage.or(self.timings);
+        Turn { content, reasoning, calls, finish_reason: finish, usage, truncated_tokens: None }
     }
 }
 
@@ -281,38 +359,38 @@ impl From<ParsedCall> for PartialCall {
     }
 }
 
-impl TextBuffer {
-    fn flush(&mut self, delta: fn(String) -> Delta, sink: &mut dyn FnMut(Delta)) {
-        if self.sent < self.text.len() {
-            sink(delta(self.text[self.sent..].to_owned()));
-            self.sent = self.text.len();
-        }
-    }
+/// Returns true if an event reports an error, in any of the forms that servers have for that.
+fn is_error(chunk: &Object<'_>) -> bool {
+    let is = |name: &str, value: &str| chunk.text(name).is_some_and(|text| text == value);
+    let has = |names: &[&str]| names.iter().any(|name| chunk.get(name).is_some());
+    let said = chunk.get("error").is_some_and(|error| !matches!(error.as_written(), "false" | "\"\"" | "{}"));
+    said || is("object", "error")
+        || is("type", "error")
+        || !has(&["choices", "usage", "timings", "prompt_progress"])
+            && (has(&["detail", "error_code", "error_message"])
+                || has(&["message", "text", "msg"]) && has(&["code", "status"]))
 }
 
 fn too_many_calls() -> ProviderError {
     ProviderError::Protocol(format!("more than {CALL_LIMIT} tool calls in one answer"))
 }
 
-fn text(text: Option<wire::Text<'_>>) -> Cow<'_, str> {
-    text.map(|text| text.0).unwrap_or_default()
-}
-
 fn is_json_object(arguments: &str) -> bool {
     serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(arguments).is_ok()
 }
 
-fn usage_from_counts(usage: wire::Usage) -> Option<Usage> {
-    let prompt = usage.prompt_tokens.0?;
-    let cached = usage.prompt_tokens_details.unwrap_or_default().cached_tokens.or_zero().min(prompt);
-    Some(Usage { prompt, completion: usage.completion_tokens.0?, cached })
+fn usage_from_counts(usage: &Object<'_>) -> Option<Usage> {
+    let prompt = usage.count("prompt_tokens")?;
+    let details = usage.get("prompt_tokens_details").and_then(Json::object);
+    let cached = details.and_then(|details| details.count("cached_tokens")).unwrap_or(0).min(prompt);
+    Some(Usage { prompt, completion: usage.count("completion_tokens")?, cached })
 }
 
-fn usage_from_timings(timings: wire::Timings) -> Option<Usage> {
-    let cached = timings.cache_n.or_zero();
+fn usage_from_timings(timings: &Object<'_>) -> Option<Usage> {
+    let cached = timings.count("cache_n").unwrap_or(0);
     Some(Usage {
-        prompt: cached.saturating_add(timings.prompt_n.0?),
-        completion: timings.predicted_n.0?,
+        prompt: cached.saturating_add(timings.count("prompt_n")?),
+        completion: timings.count("predicted_n")?,
         cached,
     })
 }

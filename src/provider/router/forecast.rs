@@ -107,19 +107,8 @@ impl Router {
             Local::Engine { file } => {
                 built_in(Some(format!("the built-in engine cannot run {}", file.display())))
             }
-            Local::BuiltIn if failure.is_some_and(EndpointFailure::is_refused) => match failure {
-                Some(failure) => Err(hints::no_server(&failure.endpoints, &failure.error)),
-                None => built_in(None),
-            },
-            Local::BuiltIn => built_in(self.why_built_in(model, failure)),
+            Local::BuiltIn => built_in(None),
         }
-    }
-}
-
-impl EndpointFailure {
-    /// Returns true if the server wants another key. No other backend replaces it then.
-    pub(super) fn is_refused(&self) -> bool {
-        matches!(self.error, ProviderError::Status { status: 401 | 403, .. })
     }
 }
 
@@ -137,7 +126,8 @@ fn server_of(endpoints: &[Endpoint], model: &str, was_found: bool) -> Result<For
             was_found,
         };
         match probe(&client, name, &Cancel::new(), STATUS_TIMEOUT / 2) {
-            Ok(Probe::Ready(found)) => {
+            Ok(Probe::Unlisted { error: error @ ProviderError::Unreachable { .. }, .. }) => failure = error,
+            Ok(Probe::Ready(found) | Probe::Unlisted { capabilities: found, .. }) => {
                 let model = found.model.or(found.model_path);
                 return Ok(server(model, found.window, found.is_unloaded));
             }

@@ -6,9 +6,9 @@ use super::EndpointFailure;
 use crate::{
     models::Room,
     provider::{
-        NoServer, ProviderError, builtin,
+        NoServer, ProviderError,
         endpoint::Endpoint,
-        model_file::{ModelFileError, model_file, model_files},
+        model_file::{model_file, model_files},
         openai::single_line,
     },
 };
@@ -37,17 +37,6 @@ fn fetch_one(model_dir: &Path) -> String {
         Some(offer) => format!("`kontekst models pull --use {}` gets a real model", offer.source),
         None => "no model of a useful size fits into the free memory and disk; `kontekst init` looks again"
             .to_owned(),
-    }
-}
-
-/// Returns the fact that the model that somebody named is not there, if that is so.
-pub(super) fn missing_model(model_dir: &Path, model: &str) -> Option<String> {
-    if model.is_empty() || model == builtin::NAME {
-        return None;
-    }
-    match model_file(model_dir, model) {
-        Err(ModelFileError::Absent(NoServer { fact, .. })) => Some(single_line(&fact)),
-        Err(ModelFileError::Ambiguous(_)) | Ok(_) => None,
     }
 }
 
@@ -89,11 +78,21 @@ pub(super) fn nothing_found(ports: &[u16], refusals: &[String]) -> ProviderError
 
 /// Returns the error for endpoints that do not serve the model and must not be replaced by anything else.
 pub(super) fn no_server(endpoints: &[Endpoint], error: &ProviderError) -> ProviderError {
-    let hint = match error {
-        ProviderError::Status { status: 401 | 403, .. } => {
-            "set `api_key_env` in config.toml to the name of a variable that holds its key"
-        }
-        _ => "start that server, or change `endpoint` or `provider` in config.toml",
-    };
+    let hint = of_server(error);
+    let hint = hint.unwrap_or("start that server, or change `endpoint` or `provider` in config.toml");
     ProviderError::NoServer(NoServer { fact: describe_failure(endpoints, error), hint: hint.to_owned() })
+}
+
+/// Returns what to do about a server that answers and cannot be used.
+pub(super) fn of_server(error: &ProviderError) -> Option<&'static str> {
+    match error {
+        ProviderError::Status { status: 401 | 403, .. } => {
+            Some("set `api_key_env` in config.toml to the name of a variable that holds its key")
+        }
+        ProviderError::Unreachable { source, .. } if source.to_string().contains("UnknownIssuer") => Some(
+            "if the server has a certificate of your own, set SSL_CERT_FILE to the file of its issuer, and run \
+                 `kontekst daemon restart` where that variable is set",
+        ),
+        _ => None,
+    }
 }

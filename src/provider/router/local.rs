@@ -42,7 +42,7 @@ impl Router {
     ) -> Result<Arc<dyn Provider>, ProviderError> {
         let model = wanted.model;
         if self.is_built_in(model) {
-            return self.open_built_in(model, None, cancel, sink);
+            return self.open_built_in(model, cancel, sink);
         }
         let file = self.file_of(model);
         if self.pin != Some(ProviderKind::Builtin)
@@ -59,8 +59,8 @@ impl Router {
                 let provider = self.supervisor.open(&binary, &file, cancel, sink)?;
                 Ok(provider)
             }
-            Local::Engine { file } => self.open_in_process(wanted, &file, failure, cancel, sink),
-            Local::BuiltIn => self.open_built_in(model, failure, cancel, sink),
+            Local::Engine { file } => self.open_in_process(wanted, &file, cancel, sink),
+            Local::BuiltIn => self.open_built_in(model, cancel, sink),
         }
     }
 
@@ -102,6 +102,13 @@ impl Router {
             {
                 Ok(Local::BuiltIn)
             }
+            // A server was named and no model: the server is what is missing.
+            Err(ModelFileError::Absent(_))
+                if wanted.model.is_empty()
+                    && let Some(failure) = failure =>
+            {
+                Err(hints::no_server(&failure.endpoints, &failure.error))
+            }
             Err(ModelFileError::Absent(NoServer { fact, hint }))
                 if self.pin == Some(ProviderKind::Builtin) =>
             {
@@ -110,7 +117,10 @@ impl Router {
             Err(
                 ModelFileError::Absent(NoServer { fact, hint })
                 | ModelFileError::Ambiguous(NoServer { fact, hint }),
-            ) => Err(no_server(fact, hint)),
+            ) => {
+                let of_server = failure.and_then(|failure| hints::of_server(&failure.error));
+                Err(no_server(fact, of_server.map_or(hint, str::to_owned)))
+            }
         }
     }
 
@@ -119,9 +129,12 @@ impl Router {
         builtin::AVAILABLE && self.pin.is_none()
     }
 
-    /// Returns true if the built-in model may answer in place of a model that is not here.
+    /// Returns true if the built-in model may answer, because neither a model nor a server was named.
     pub(super) fn may_replace(&self, wanted: ModelSelector<'_>) -> bool {
-        self.may_fall_back() && !wanted.is_required
+        self.may_fall_back()
+            && !wanted.is_required
+            && wanted.model.is_empty()
+            && (self.endpoints.is_empty() || !self.has_configured_endpoint)
     }
 
     /// Opens a file in the engine of this process, or the built-in model if the engine does not support the file.
@@ -129,7 +142,6 @@ impl Router {
         &self,
         wanted: ModelSelector<'_>,
         file: &Path,
-        failure: Option<&EndpointFailure>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
@@ -138,7 +150,7 @@ impl Router {
             Err(OpenError::Failed(error)) => Err(error),
             Err(OpenError::Unsupported(why)) if self.may_replace(wanted) => {
                 tracing::info!(file = %file.display(), why, "the built-in engine cannot run it");
-                self.open_built_in(wanted.model, failure, cancel, sink)
+                self.open_built_in(wanted.model, cancel, sink)
             }
             Err(OpenError::Unsupported(fact)) => {
                 Err(ProviderError::NoServer(NoServer { fact, hint: INSTALL_HINT.to_owned() }))
@@ -146,29 +158,14 @@ impl Router {
         }
     }
 
-    /// Returns why the built-in model answers instead of what the configuration and the agent name, if they name something.
-    pub(super) fn why_built_in(&self, model: &str, failure: Option<&EndpointFailure>) -> Option<String> {
-        let failed = failure.filter(|_| self.has_configured_endpoint).map(EndpointFailure::describe);
-        let missing = hints::missing_model(&self.model_dir, model);
-        let facts: Vec<String> = failed.into_iter().chain(missing).collect();
-        (!facts.is_empty()).then(|| facts.join(", and "))
-    }
-
-    /// Opens the model that is part of the program instead of `model`.
+    /// Opens the model that is part of the program.
     fn open_built_in(
         &self,
         model: &str,
-        failure: Option<&EndpointFailure>,
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<dyn Provider>, ProviderError> {
-        if let Some(failure) = failure.filter(|failure| failure.is_refused()) {
-            return Err(hints::no_server(&failure.endpoints, &failure.error));
-        }
-        let mut notice = builtin::notice(&hints::better_model(&self.model_dir, model));
-        if let Some(why) = self.why_built_in(model, failure) {
-            notice = format!("{why}; {notice}");
-        }
+        let notice = builtin::notice(&hints::better_model(&self.model_dir, model));
         self.in_process.open(&ModelSource::Starter, Some(notice), cancel, sink).map_err(|error| match error {
             OpenError::Failed(error) => error,
             OpenError::Unsupported(fact) => {

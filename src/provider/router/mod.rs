@@ -26,7 +26,7 @@ use super::{
     endpoint::Endpoint,
     failover::FailoverGroup,
     model_file::{has_model_file, model_files},
-    openai::{Probe, ServerClient, Timing, probe, single_line},
+    openai::{Probe, ServerClient, Timing, model_list, probe, single_line},
     supervisor::{self, Settings, Supervisor},
 };
 use crate::{
@@ -87,7 +87,10 @@ impl Router {
         }
         let endpoints = urls
             .iter()
-            .map(|url| Endpoint::new(url, keys.get(&base_url(url)).cloned(), config.context_size, timing))
+            .map(|url| {
+                let key = keys.get(&base_url(url)).cloned();
+                Endpoint::new(url, key, config.context_size, timing).of_group(urls.len())
+            })
             .collect();
         let in_process = OpenModels::new(builtin::Settings {
             context_size: config.context_size,
@@ -104,6 +107,7 @@ impl Router {
             agent_endpoints: Mutex::default(),
             keys,
             has_configured_endpoint: !config.endpoints.is_empty()
+                || config.api_key_env.is_some()
                 || config.endpoint.as_deref().is_some_and(|named| named != FALLBACK_ENDPOINT),
             choice: ModelChoice::new(ModelCatalog::of_machine(
                 config.model_dir.clone(),
@@ -172,19 +176,19 @@ impl Router {
 
     /// Returns the endpoint that an agent names, or `None` if it is the only configured one.
     fn agent_endpoint(&self, url: &str) -> Option<Arc<[Endpoint]>> {
-        let url = base_url(url);
+        let base = base_url(url);
         if let [only] = &*self.endpoints
-            && only.client().base() == url
+            && only.client().base() == base
         {
             return None;
         }
         let mut named = self.agent_endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&url) {
+        if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&base) {
             named.clear();
         }
-        let endpoint = named.entry(url.clone()).or_insert_with(|| {
-            let key = self.keys.get(&url).cloned();
-            Arc::new([Endpoint::new(&url, key, self.context_size, self.timing)])
+        let endpoint = named.entry(base.clone()).or_insert_with(|| {
+            let key = self.keys.get(&base).cloned();
+            Arc::new([Endpoint::new(url, key, self.context_size, self.timing)])
         });
         Some(Arc::clone(endpoint))
     }
@@ -338,7 +342,11 @@ impl Models for Router {
 fn is_ready(client: &ServerClient, model: &str) -> bool {
     let client = client.with_connect_timeout(STATUS_TIMEOUT / 2);
     let found = probe(&client, model, &Cancel::new(), STATUS_TIMEOUT / 2);
-    matches!(found, Ok(Probe::Ready(_) | Probe::NotLoaded { .. }))
+    match found {
+        Ok(Probe::Ready(_) | Probe::NotLoaded { .. }) => true,
+        Ok(Probe::Unlisted { error, .. }) => !matches!(error, ProviderError::Unreachable { .. }),
+        Ok(Probe::Loading) | Err(_) => false,
+    }
 }
 
 /// Returns the models that a server lists, or none if it does not answer.
@@ -346,7 +354,7 @@ fn served_models(client: &ServerClient) -> Vec<String> {
     let Ok((200, body)) = client.request("/v1/models", None, &Cancel::new(), STATUS_TIMEOUT / 2) else {
         return Vec::new();
     };
-    let list = serde_json::from_slice::<serde_json::Value>(&body).unwrap_or_default();
-    let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
+    let list = model_list(&body).unwrap_or_default();
+    let ids = list.iter().filter_map(|model| model["id"].as_str());
     ids.take(MAX_NAMES).map(single_line).collect()
 }

@@ -12,9 +12,7 @@ const NOTES: &str = "buy apples\ncall Ada\nfix the roof\n";
 
 /// Returns a home without any other model, and a working directory with a few files.
 pub(super) fn home() -> TestHome {
-    let home = TestHome::with_config(
-        "endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"/nonexistent\"\n",
-    );
+    let home = TestHome::with_config("bind = \"off\"\nmodel_dir = \"/nonexistent\"\n");
     fs::write(home.work_dir().join("notes.txt"), NOTES).unwrap();
     fs::write(home.work_dir().join("README.md"), "# Notes\n\nA few notes.\n").unwrap();
     fs::create_dir(home.work_dir().join("docs")).unwrap();

@@ -43,7 +43,7 @@ fn commands(markdown: &str) -> Vec<String> {
 /// Returns a home without a model, and a working directory with the files that the commands name.
 fn home() -> TestHome {
     let home = TestHome::with_config(
-        "endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"/nonexistent\"\n[http]\nlisten = \"127.0.0.1:0\"\n",
+        "bind = \"off\"\nmodel_dir = \"/nonexistent\"\n[http]\nlisten = \"127.0.0.1:0\"\n",
     );
     let work_dir = home.work_dir();
     fs::write(work_dir.join("README.md"), document("README.md")).unwrap();

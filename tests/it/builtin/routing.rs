@@ -19,14 +19,11 @@ use crate::{
     test_home::TestHome,
 };
 
-/// Returns a home with no server at its endpoint and no model on disk.
+/// Returns a home without a server and with no model on disk.
 fn home_without_models() -> TestHome {
     let home = TestHome::with_config("");
     let models = home.work_dir().join("models");
-    home.write(
-        "config.toml",
-        &format!("endpoint = \"http://127.0.0.1:1\"\nbind = \"off\"\nmodel_dir = \"{}\"\n", models.display()),
-    );
+    home.write("config.toml", &format!("bind = \"off\"\nmodel_dir = \"{}\"\n", models.display()));
     home
 }
 
@@ -58,16 +55,26 @@ fn a_fresh_machine_gets_an_answer_and_one_notice_naming_the_model() {
 }
 
 #[test]
-fn an_unselected_model_on_disk_is_suggested() {
+fn a_server_or_a_model_that_was_named_is_not_replaced() {
+    let home = home_without_models();
+    let config = home.read("config.toml");
+    home.write("config.toml", &format!("endpoint = \"http://127.0.0.1:1\"\n{config}"));
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("nothing answers at http://127.0.0.1:1"), "{stderr}");
+    home.write("config.toml", &config);
+    home.run(&["daemon", "restart"]).success();
+    home.run(&["run", "--new", "hello"]).success();
+}
+
+#[test]
+fn a_model_of_an_agent_that_is_not_there_is_an_error_with_a_suggestion() {
     let home = home_without_models();
     let models = home.work_dir().join("models");
     fs::create_dir(&models).unwrap();
     tiny_model::write(&models.join("tiny.gguf"), "llama");
     home.write("agents/default/config.toml", "model = \"absent.gguf\"\n");
-    let output = home.run(&["run", "hello"]);
-    assert!(output.stderr.contains("`kontekst models use tiny.gguf`"), "{output:?}");
-    assert!(output.stderr.contains("there is no model absent.gguf in "), "{output:?}");
-    assert_eq!(output.code, 0);
+    let stderr = home.run(&["run", "hello"]).fails(6);
+    assert!(stderr.contains("there is no model absent.gguf in ") && stderr.contains("tiny.gguf"), "{stderr}");
 }
 
 #[test]
@@ -132,8 +139,8 @@ fn a_server_at_the_endpoint_comes_first() {
 fn the_built_in_model_can_be_chosen() {
     let model = FakeLlama::start([]);
     let home = home_without_models();
-    let config = home.read("config.toml").replace("http://127.0.0.1:1", &model.url());
-    home.write("config.toml", &config);
+    let config = home.read("config.toml");
+    home.write("config.toml", &format!("endpoint = \"{}\"\n{config}", model.url()));
     home.run(&["models", "use", "builtin"]).success();
     let output = home.run(&["run", "hello"]);
     assert!(output.stderr.contains("the small built-in model"), "{output:?}");

@@ -9,6 +9,7 @@ mod hostile_server;
 mod prompted;
 mod real_llama;
 mod steps;
+mod strangers;
 mod supervisor;
 mod transcripts;
 mod windows;

@@ -10,7 +10,7 @@ use super::{File, assert_none, files, source};
 const LAYERS: &[&[&str]] = &[
     &["core"],
     &["config"],
-    &["sandbox", "socket_table", "systemd"],
+    &["certificates", "sandbox", "socket_table", "systemd"],
     &["models", "journal", "jobs", "parked"],
     &["provider", "context", "sessions", "tools", "skills", "subagent_log"],
     &["agent"],

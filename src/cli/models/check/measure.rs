@@ -269,7 +269,7 @@ impl TimedTurn {
             Delta::Progress(Progress::Prefill { processed, cached, .. }) => {
                 prefill = Some((processed.saturating_sub(cached), start.elapsed()));
             }
-            Delta::Progress(_) => {}
+            Delta::Progress(_) | Delta::Notice(_) | Delta::WasThought => {}
         });
         let turn = result.map_err(|error| Failed { error, prefill })?;
         let completion_tokens = turn.usage.map_or_else(

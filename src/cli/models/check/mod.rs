@@ -236,6 +236,7 @@ fn check_failed(error: ProviderError, signals: &Signals) -> CliError {
         ProviderError::Status { .. }
         | ProviderError::Overflow { .. }
         | ProviderError::Protocol(_)
+        | ProviderError::Stopped(_)
         | ProviderError::Engine(_) => CliError::from_error(ExitStatus::Failed, &error),
     }
 }

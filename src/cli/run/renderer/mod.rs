@@ -265,7 +265,7 @@ impl RunRenderer {
             Event::TurnedBack(turned_back) => {
                 self.held.turn_back();
                 let reason = printable(&turned_back.reason);
-                self.note(Verbosity::Normal, &self.wrap(&format!("turned back: {reason}; asking again")));
+                self.note(Verbosity::Normal, &self.wrap(&format!("turned back: {reason}")));
             }
             Event::Completed(_) | Event::Cancelled(_) => self.release_answer()?,
             Event::Failed(_) => {

@@ -126,6 +126,10 @@ impl EventEncoder for ChatEncoder {
                 self.reasoning.push_str(&text);
                 false
             }
+            Some(RunDelta::TurnedBack) => {
+                self.text.clear();
+                false
+            }
             Some(RunDelta::End(end)) => {
                 self.push_end(&end, out);
                 self.end = Some(end);

@@ -258,7 +258,7 @@ impl EventEncoder for ResponseEncoder {
                 self.push_end(end, out);
                 return true;
             }
-            None => {}
+            Some(RunDelta::TurnedBack) | None => {}
         }
         false
     }

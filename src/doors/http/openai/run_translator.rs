@@ -19,6 +19,8 @@ use crate::{
 pub(super) enum RunDelta {
     Text(String),
     Reasoning(String),
+    /// The text so far is no answer. A client that reads it as it comes has it already.
+    TurnedBack,
     /// The run is over.
     End(Result<RunEnd, HttpError>),
 }
@@ -84,6 +86,7 @@ impl RunTranslator {
         match event {
             Event::Text(text) if !text.is_empty() => Some(RunDelta::Text(text)),
             Event::Reasoning(text) if !text.is_empty() => Some(RunDelta::Reasoning(text)),
+            Event::TurnedBack(_) => Some(RunDelta::TurnedBack),
             Event::TurnCompleted { mut calls, context, .. } => {
                 self.prompt_tokens =
                     self.prompt_tokens.saturating_add(context.prompt_tokens.unwrap_or_default());

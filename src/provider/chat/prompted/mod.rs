@@ -10,6 +10,7 @@ mod wrappers;
 #[cfg(feature = "builtin")]
 pub(crate) use super::call_text::call_prefix;
 pub(crate) use tool_call_parser::ToolCallParser;
+pub(super) use wrappers::THOUGHTS;
 
 use serde_json::{
     json,

@@ -106,8 +106,10 @@ const REMAINS: [&str; 10] = [
 ];
 
 /// The tags around thoughts, in which calls do not count.
-pub(super) const THOUGHTS: [(&str, &str); 4] = [
+pub(crate) const THOUGHTS: [(&str, &str); 6] = [
     ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),

@@ -8,7 +8,7 @@ mod question;
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::question::Questions;
 use super::http::ServerClient;
@@ -120,6 +120,29 @@ impl ServerKind {
             Self::LlamaCpp | Self::LlamaSwap | Self::Other => None,
         }
     }
+}
+
+/// Returns the entries of a list of models: `{"data": […]}`, `{"models": […]}` or the list alone, of entries or of names. Each
+/// has its name as `id`. Returns `None` if it is no list.
+pub(in crate::provider) fn model_list(body: &[u8]) -> Option<Vec<Value>> {
+    let listed = match serde_json::from_slice(body).ok()? {
+        Value::Object(mut answer) => ["data", "models"].iter().find_map(|key| match answer.remove(*key) {
+            Some(Value::Array(list)) => Some(list),
+            _ => None,
+        })?,
+        Value::Array(list) => list,
+        _ => return None,
+    };
+    let with_id = |entry: Value| match entry {
+        Value::String(name) => json!({ "id": name }),
+        mut entry if !entry["id"].is_string() && entry.is_object() => {
+            let name = ["name", "model"].iter().find(|key| entry[**key].is_string());
+            entry["id"] = name.map_or(Value::Null, |key| entry[*key].clone());
+            entry
+        }
+        entry => entry,
+    };
+    Some(listed.into_iter().map(with_id).collect())
 }
 
 /// Returns the entry of a model in `/v1/models`. A server with only one model uses it for any name. If no name is

@@ -12,7 +12,7 @@ use ureq::{
 };
 use url::Url;
 
-use crate::tools::Restrictions;
+use crate::{certificates::tls_config, tools::Restrictions};
 
 use super::{
     gate::{Gate, NotPublic, OwnListener},
@@ -47,6 +47,7 @@ pub(super) fn agent<R: Resolver>(gate: Gate<R>, limits: Limits) -> Agent {
         .timeout_global(Some(limits.time))
         .max_response_header_size(MAX_HEAD)
         .max_idle_connections(0)
+        .tls_config(tls_config(true))
         .user_agent(concat!("kontekst/", env!("CARGO_PKG_VERSION")))
         .build();
     Agent::with_parts(config, DefaultConnector::default(), gate)

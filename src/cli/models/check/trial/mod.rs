@@ -190,6 +190,7 @@ impl Runner<'_> {
                     ProviderError::Status { .. }
                     | ProviderError::Overflow { .. }
                     | ProviderError::Protocol(_)
+                    | ProviderError::Stopped(_)
                     | ProviderError::Engine(_),
                 ) => results.push(false),
             }

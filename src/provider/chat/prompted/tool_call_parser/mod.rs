@@ -1,20 +1,18 @@
 //! Finds calls in the text of an answer while it streams, and passes the other text on at once.
 
 mod body;
-mod code_spans;
 mod ending;
 mod prose;
 mod whole_answer;
 
 use self::{
     body::{BodyEnd, BodyScanner, End},
-    code_spans::CodeSpans,
     whole_answer::Values,
 };
 use super::wrappers::Wrapper;
 use crate::{
     core::{ToolDef, ToolNames},
-    provider::chat::ParsedCall,
+    provider::chat::{ParsedCall, code_spans::CodeSpans},
 };
 
 /// The longest call in bytes: arguments of 1 MiB and their tags. Anything longer is treated as text.
@@ -81,6 +79,11 @@ impl ToolCallParser {
             began_line: true,
             thought: Some(String::new()),
         }
+    }
+
+    /// Forgets what has come, because it was no answer.
+    pub(crate) fn restart(&mut self) {
+        *self = Self::with_names(std::mem::take(&mut self.names), self.tools_in_prompt);
     }
 
     /// Returns the number of calls found so far.

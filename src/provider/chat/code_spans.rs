@@ -2,7 +2,7 @@
 
 /// Tracks which parts of a Markdown text are quoted as code.
 #[derive(Default)]
-pub(super) struct CodeSpans {
+pub(in crate::provider::chat) struct CodeSpans {
     /// The number of backticks directly before the current byte.
     ticks: usize,
     /// The line has something other than white space before these backticks.
@@ -14,7 +14,7 @@ pub(super) struct CodeSpans {
 
 impl CodeSpans {
     /// Ends a row of backticks if `byte` is not one. Must be called for each byte before [`CodeSpans::is_code`].
-    pub(super) fn end_ticks(&mut self, byte: u8) {
+    pub(in crate::provider::chat) fn end_ticks(&mut self, byte: u8) {
         if byte == b'`' || self.ticks == 0 {
             return;
         }
@@ -30,7 +30,7 @@ impl CodeSpans {
     }
 
     /// Adds a byte of text.
-    pub(super) fn push(&mut self, byte: u8) {
+    pub(in crate::provider::chat) fn push(&mut self, byte: u8) {
         match byte {
             b'`' => self.ticks += 1,
             b'\n' => (self.midline, self.inline) = (false, 0),
@@ -40,11 +40,11 @@ impl CodeSpans {
     }
 
     /// Returns true if only white space has come since the last line break.
-    pub(super) fn at_line_start(&self) -> bool {
+    pub(in crate::provider::chat) fn at_line_start(&self) -> bool {
         !self.midline && self.ticks == 0
     }
 
-    pub(super) fn is_code(&self) -> bool {
+    pub(in crate::provider::chat) fn is_code(&self) -> bool {
         self.fenced || self.inline > 0
     }
 }
