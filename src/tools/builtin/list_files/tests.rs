@@ -1,6 +1,10 @@
 //! Tests of the list of files: patterns, ignored files, links and limits.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
 use tempfile::TempDir;
 
@@ -205,9 +209,15 @@ fn long_lists_are_truncated_with_a_note() {
 }
 
 #[test]
-fn names_that_would_forge_lines_are_left_out() {
-    let (_dir, work_dir) = tree(&["a", "b\nc", "d\u{1b}[31m", "é"]);
-    check(&work_dir, "*", &["a", "é"]);
+fn names_that_no_call_can_have_are_escaped() {
+    let (dir, work_dir) = tree(&["a", "b\nc", "d\u{1b}[31m", "é", "x\ty/z"]);
+    fs::write(dir.path().join(OsStr::from_bytes(b"l\xe9.txt")), "x").unwrap();
+    let note = "with a name that is not UTF-8 or has control characters, which only commands can open";
+    check(&work_dir, "*", &["a", "é", &format!("(3 {note}: b\\nc, d\\u{{1b}}[31m, l\\xe9.txt)")]);
+    check(&work_dir, "*.txt", &[&format!("(1 {note}: l\\xe9.txt)")]);
+    let deep = list(&work_dir, "**");
+    let left_out = "(not listed: a directory whose name is not UTF-8 or has control characters: x\\ty)";
+    assert!(deep.ends_with(left_out), "{deep}");
 }
 
 #[test]
