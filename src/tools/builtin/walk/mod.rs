@@ -188,15 +188,7 @@ fn each_within(
         Err(FileError::Missing(_)) => return Ok(walk.end),
         Err(error) => return Err(error.into()),
     };
-    let mut rules = IgnoreRules::none();
-    let mut parent = String::new();
-    for part in base.split('/').filter(|part| !part.is_empty()) {
-        rules = rules.with_file_in(&parent, workspace);
-        if !parent.is_empty() {
-            parent.push('/');
-        }
-        parent.push_str(part);
-    }
+    let rules = workspace.outer_rules().down_to(base, workspace);
     let ended = walk.directory(&dir, base, 0, &rules);
     if cancel.is_cancelled() {
         return Err(Failure::cancelled());
