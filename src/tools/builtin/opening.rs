@@ -157,7 +157,11 @@ fn listed(workspace: &Workspace, cancel: &Cancel) -> (Vec<String>, bool) {
 /// prompt.
 fn named_files(workspace: &Workspace, prompt: &str, listed: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let words = prompt.split_whitespace().map(without_punctuation);
+    // Brackets may be a part of the name, as in `[id].tsx`.
+    let words = prompt.split_whitespace().map(|word| {
+        let name = word.trim_end_matches([',', ';', ':', '!', '?', '.']).trim_matches(['"', '\'', '`']);
+        if is_readable(workspace, name) { name } else { without_punctuation(word) }
+    });
     let words = words.filter(|word| !word.is_empty() && word.len() <= MAX_WORD).take(MAX_WORDS);
     words
         .filter_map(|word| {
@@ -307,6 +311,10 @@ mod tests {
             "The files in the working directory:\n.gitignore\nb.txt\nsrc/deep/a.py\n\n\
              src/deep/a.py holds:\n```\nx = 1\n```\n\nb.txt holds:\n```\ntwo\n```"
         );
+        let dir = Dir::new(&[("[id].tsx", "x"), ("b.txt", "b")]);
+        for prompt in ["see [id].tsx and [b.txt]", "see `[id].tsx`, b.txt."] {
+            assert_eq!(paths(&dir.opening(prompt, 4000)), ["[id].tsx", "b.txt"], "{prompt}");
+        }
         assert_eq!(Dir::new(&[]).opening("hi", 4000).text(), "The working directory has no files.");
     }
 

@@ -99,8 +99,21 @@ fn read(
     cancel: &Cancel,
 ) -> Result<String, Failure> {
     let asked = args::text(args, "path")?;
-    let Target { path, mut file, caution } = target(asked, workspace)
-        .map_err(|failure| help::with_similar_names(failure, workspace, asked))?;
+    let (found, alike) = match target(asked, workspace) {
+        Err(failure) if failure.kind == ToolFailureKind::NotFound => {
+            match help::look_alike_of(workspace, asked) {
+                Some(alike) => (target(&alike, workspace), Some(alike)),
+                None => (Err(failure), None),
+            }
+        }
+        found => (found, None),
+    };
+    let Target { path, mut file, caution } =
+        found.map_err(|failure| help::with_similar_names(failure, workspace, asked))?;
+    let note = alike.map(|alike| {
+        format!("\n({asked} does not exist; this is {})", help::named_difference(asked, &alike))
+    });
+    let note = note.unwrap_or_default();
     if approved.caution.is_none() && caution.is_some() {
         let message = format!("{path} changed since the call was approved; nothing was read. Call it again.");
         return Err(Failure { kind: ToolFailureKind::Stale, message });
@@ -136,9 +149,9 @@ fn read(
         let all = LineRange { start: 1, end: None };
         let text = read(&file, all)?.render(all, is_utf16)?;
         let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-        return Ok(format!("(the file has {lines}; all of it:)\n{text}"));
+        return Ok(format!("(the file has {lines}; all of it:)\n{text}{note}"));
     }
-    Ok(excerpt.render(range, is_utf16)?)
+    Ok(excerpt.render(range, is_utf16)? + &note)
 }
 
 /// The lines that were asked for, including both ends and counted from 1.

@@ -62,6 +62,9 @@ impl Tool for WriteFile {
         outcome(work_dir.change_sandboxed(|workspace, record| {
             let (target, Content { text, kept }) = self.target(args, workspace)?;
             let path = target.path();
+            let alike = help::look_alike_of(workspace, path.as_str()).map(|alike| {
+                format!("; it is another file than {}", help::named_difference(path.as_str(), &alike))
+            });
             if target.old() == Some(text.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
             }
@@ -70,7 +73,8 @@ impl Tool for WriteFile {
                 [] => String::new(),
                 kept => format!(" (with the {} that it had)", kept.join(" and the ")),
             };
-            Ok(format!("Successfully wrote {} bytes to {path}{kept}", text.len()))
+            let alike = alike.unwrap_or_default();
+            Ok(format!("Successfully wrote {} bytes to {path}{kept}{alike}", text.len()))
         }))
     }
 }

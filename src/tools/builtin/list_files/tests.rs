@@ -159,6 +159,29 @@ fn ignored_files_are_left_out_unless_named() {
 }
 
 #[test]
+fn a_pattern_that_is_a_name_is_that_file() {
+    let (_dir, work_dir) = tree(&[
+        "app/(g)/[id]/page.tsx",
+        "app/i/page.tsx",
+        "app/{a}/x",
+        "app/a/x",
+        "a*b",
+        "a-b",
+        "[...slug].tsx",
+    ]);
+    check(&work_dir, "app/(g)/[id]/page.tsx", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/(g)/[id]", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/(g)/[id]/*", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/{a}/*", &["app/{a}/x"]);
+    check(&work_dir, "app/{a,i}/*", &["app/a/x", "app/i/page.tsx"]);
+    check(&work_dir, "app/[i]/*", &["app/i/page.tsx"]);
+    check(&work_dir, "**/[id]/*.tsx", &["app/(g)/[id]/page.tsx", "app/i/page.tsx"]);
+    check(&work_dir, "a*b", &["a*b"]);
+    check(&work_dir, "a?b", &["a*b", "a-b"]);
+    check(&work_dir, "[...slug].tsx", &["[...slug].tsx"]);
+}
+
+#[test]
 fn links_are_listed_but_not_walked() {
     let (dir, work_dir) = tree(&["ws/file", "ws/sub/inner", "out/canary"]);
     drop(work_dir);

@@ -65,7 +65,7 @@ fn matching_lines_come_with_their_places() {
 
 #[test]
 fn a_glob_chooses_the_files() {
-    let (_dir, work_dir) =
+    let (dir, work_dir) =
         tree(&[("a.rs", "hit\n"), ("src/b.rs", "hit\n"), ("src/x/c.rs", "hit\n"), ("src/d.txt", "hit\n")]);
     let glob = |glob: &str| search_with(&work_dir, &json!({"pattern": "hit", "glob": glob}));
     assert_eq!(glob("*.rs"), "a.rs:1: hit\nsrc/b.rs:1: hit\nsrc/x/c.rs:1: hit");
@@ -75,6 +75,11 @@ fn a_glob_chooses_the_files() {
     assert_eq!(glob("c.rs"), "src/x/c.rs:1: hit");
     assert_eq!(glob("."), glob(""));
     assert_eq!(glob("*.zig"), "no line matches hit in 0 files");
+    fs::create_dir(dir.path().join("[id]")).unwrap();
+    fs::write(dir.path().join("[id]/[id].tsx"), "hit\n").unwrap();
+    for name in ["[id]", "[id]/", "[id]/[id].tsx", "[id].tsx"] {
+        assert_eq!(glob(name), "[id]/[id].tsx:1: hit", "{name}");
+    }
     assert!(glob("../*").starts_with("failed: the pattern"), "{}", glob("../*"));
 }
 
