@@ -60,10 +60,13 @@ impl<'a> OpenDirs<'a> {
     /// can have it.
     pub(super) fn open(&mut self, path: &str, odd: Option<&OsStr>) -> Opened {
         let workspace = self.workspace;
-        let Ok(inner) = workspace.path(path) else { return Opened::Unreadable };
-        let path = inner.as_str();
+        let inner = if odd.is_none() { workspace.path(path).ok() } else { None };
+        let alone = || inner.as_ref().map_or(Opened::Unreadable, |inner| open_alone(workspace, inner));
+        if inner.is_none() && odd.is_none() {
+            return Opened::Unreadable;
+        }
+        let path = inner.as_ref().map_or(path, InnerPath::as_str);
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let alone = || if odd.is_none() { open_alone(workspace, &inner) } else { Opened::Unreadable };
         let Some((real_dir, names)) = &self.enter(dir).judged else { return alone() };
         let is_odd = || hidden_character_caution(path).is_some();
         if real_dir.is_own() || names.protects(name) || is_odd() || workspace.withholds(path) {

@@ -169,11 +169,11 @@ fn what_is_there_is_found() {
     fs::write(dir.path().join("log"), format!("{}needle\n", "line\n".repeat(20_000) + "\0\0")).unwrap();
     check(&work_dir, &json!({"pattern": "needle"}), &["log:20001: ␀␀needle"]);
     fs::write(dir.path().join("a\tb"), "pin\n").unwrap();
-    fs::write(dir.path().join(OsStr::from_bytes(b"l\xe9")), "pin\n").unwrap();
+    fs::write(dir.path().join(OsStr::from_bytes(b"\xe9l")), "pin\n").unwrap();
     fs::create_dir(dir.path().join("d\t")).unwrap();
     let odd =
         "(not everything was searched: a directory whose name is not UTF-8 or has control characters: d\\t)";
-    check(&work_dir, &json!({"pattern": "pin"}), &["a\\tb:1: pin", "l\\xe9:1: pin", odd]);
+    check(&work_dir, &json!({"pattern": "pin"}), &["\\xe9l:1: pin", "a\\tb:1: pin", odd]);
 }
 
 #[test]
