@@ -17,6 +17,7 @@ mod work_dir;
 mod workspace;
 
 pub use commands::{CommandHost, CommandJob, CommandResult, CommandRunner};
+pub(crate) use gitignore::IgnoreRules;
 pub(crate) use syntax::{CodePart, Highlighter, Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
 pub use undo::{PlannedFile, RestoreResult, Restored, UndoPlan, UndoStep};

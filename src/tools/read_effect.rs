@@ -1,6 +1,6 @@
 //! Decides whether a call only reads what a person would show without a thought.
 
-use std::fs::File;
+use std::{ffi::OsStr, fs::File};
 
 use super::{
     Effect, InnerPath, Workspace,
@@ -56,21 +56,26 @@ impl<'a> OpenDirs<'a> {
         Self { workspace, open: Vec::new() }
     }
 
-    /// Opens a file. The answer agrees with [`of_file`].
-    pub(super) fn open(&mut self, path: &str) -> Opened {
+    /// Opens a file. The answer agrees with [`of_file`]. `odd` is the last part of a path that has it escaped, because no call
+    /// can have it.
+    pub(super) fn open(&mut self, path: &str, odd: Option<&OsStr>) -> Opened {
         let workspace = self.workspace;
-        let Ok(inner) = workspace.path(path) else { return Opened::Unreadable };
-        let path = inner.as_str();
+        let inner = if odd.is_none() { workspace.path(path).ok() } else { None };
+        let alone = || inner.as_ref().map_or(Opened::Unreadable, |inner| open_alone(workspace, inner));
+        if inner.is_none() && odd.is_none() {
+            return Opened::Unreadable;
+        }
+        let path = inner.as_ref().map_or(path, InnerPath::as_str);
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let Some((real_dir, names)) = &self.enter(dir).judged else { return open_alone(workspace, &inner) };
+        let Some((real_dir, names)) = &self.enter(dir).judged else { return alone() };
         let is_odd = || hidden_character_caution(path).is_some();
         if real_dir.is_own() || names.protects(name) || is_odd() || workspace.withholds(path) {
             return Opened::Withheld;
         }
-        match real_dir.open(name) {
+        match real_dir.open(odd.unwrap_or(name.as_ref())) {
             OpenedIn::File(file, bytes) => Opened::File(file, Some(bytes)),
             OpenedIn::Own => Opened::Withheld,
-            OpenedIn::Other => open_alone(workspace, &inner),
+            OpenedIn::Other => alone(),
         }
     }
 
@@ -218,7 +223,7 @@ mod tests {
             let mut dirs = OpenDirs::new(workspace);
             for path in &paths {
                 let Ok(inner) = workspace.path(path) else { continue };
-                let (alone, opened) = (open_alone(workspace, &inner), dirs.open(path));
+                let (alone, opened) = (open_alone(workspace, &inner), dirs.open(path, None));
                 assert_eq!(std::mem::discriminant(&alone), std::mem::discriminant(&opened), "{root} {path}");
                 counts[match opened {
                     Opened::File(..) => 0,

@@ -182,6 +182,7 @@ impl WorkDir {
     }
 
     fn run_with<T: Send>(&self, rights: SandboxRights, work: impl FnOnce(&Workspace) -> T + Send) -> T {
+        self.workspace.outer_rules();
         #[cfg(target_os = "linux")]
         return super::sandbox::run_sandboxed(self.workspace.root(), rights, || work(&self.workspace));
         #[cfg(not(target_os = "linux"))]

@@ -66,7 +66,8 @@ impl Rewrites {
         *times += 1;
         self.next = (*times <= MAX_TIMES).then(|| Rewrite {
             path: path.to_owned(),
-            content: content.replace("\r\n", "\n"),
+            // The mark stays where it is, because no edit has it.
+            content: content.trim_start_matches('\u{FEFF}').replace("\r\n", "\n"),
             request: self.request_for(path).to_owned(),
             failed_check: self.failed_check.as_ref().map(FailedCheck::in_words),
         });

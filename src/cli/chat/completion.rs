@@ -2,13 +2,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ignore::WalkBuilder;
-
 use super::command;
 use crate::{
     cli::printable::literal,
     config::{Home, agents},
     skills::Skills,
+    tools::IgnoreRules,
 };
 
 /// The most candidates that are offered.
@@ -60,19 +59,20 @@ impl ChatCompletion {
         if !is_below || typed.starts_with('/') {
             return Vec::new();
         }
-        let walk = WalkBuilder::new(self.dir.join(dir))
-            .max_depth(Some(1))
-            .hidden(!name.starts_with('.'))
-            .require_git(false)
-            .build();
+        let rules = IgnoreRules::above(&self.dir).down_to(dir, &*self.dir).with_file_in(dir, &*self.dir);
         let mut found = Vec::new();
-        for entry in walk.flatten().filter(|entry| entry.depth() == 1) {
-            let Some(file) = entry.file_name().to_str() else { continue };
+        for entry in self.dir.join(dir).read_dir().into_iter().flatten().flatten() {
+            let file = entry.file_name();
+            let Some(file) = file.to_str() else { continue };
+            let is_dir = entry.path().is_dir();
+            let path = if dir.is_empty() { file.to_owned() } else { format!("{dir}/{file}") };
+            if rules.is_ignored(&path, is_dir) || file.starts_with('.') && !name.starts_with('.') {
+                continue;
+            }
             let is_word = !file.contains(char::is_whitespace) && literal(file) == file;
             if is_word && file.starts_with(name) && file != ".git" {
-                let slash = if entry.path().is_dir() { "/" } else { "" };
-                let dir = if dir.is_empty() { String::new() } else { format!("{dir}/") };
-                found.push(format!("{dir}{file}{slash}"));
+                let slash = if is_dir { "/" } else { "" };
+                found.push(format!("{path}{slash}"));
             }
             if found.len() == MAX_CANDIDATES {
                 break;
@@ -123,6 +123,7 @@ mod tests {
         let completion = ChatCompletion { home, dir: work };
         check(&completion, "look at @", &["@src/"]);
         check(&completion, "look at @src/ma", &["@src/main.rs", "@src/map.rs"]);
+        check(&completion, "@src/x", &[]);
         check(&completion, "@.", &["@.env", "@.gitignore"]);
         for outside in ["@../", "@../s", "@/", "@src/../../", "@nothing/"] {
             check(&completion, outside, &[]);

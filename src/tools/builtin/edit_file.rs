@@ -117,10 +117,7 @@ impl EditFile {
         let old = args::text(args, "old_str")?;
         let new = args::text(args, "new_str")?;
         let path = target.path();
-        let content = std::str::from_utf8(target.old().unwrap_or_default())
-            .ok()
-            .filter(|text| !text.contains('\0'))
-            .ok_or_else(|| Failure::other(format!("{path} is not UTF-8 text and cannot be edited")))?;
+        let content = target.old_text().map_err(Failure::other)?;
         // The definition does not name `occurrence`: small models give 1 where all are meant.
         let occurrence = match args::number(args, "occurrence") {
             Some(0) => Occurrence::All,

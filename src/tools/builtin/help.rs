@@ -2,8 +2,10 @@
 
 use std::{fs::Metadata, os::unix::fs::PermissionsExt as _, time::Duration};
 
+use rustix::fs::Dir;
+
 use crate::{
-    core::{Cancel, ToolFailureKind},
+    core::{Cancel, ToolFailureKind, invisible_difference, look_alike, with_escapes},
     tools::{Effect, FileError, InnerPath, WorkDir, Workspace, read_effect},
 };
 
@@ -31,6 +33,10 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     if !matches!(failure.kind, ToolFailureKind::NotFound | ToolFailureKind::OutsideWorkspace) {
         return failure;
     }
+    if let Some(alike) = look_alike_of(workspace, path) {
+        let message = format!("{}{DID_YOU_MEAN}{}?", failure.message, named_difference(path, &alike));
+        return Failure { message, ..failure };
+    }
     let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
     let similar = similar_names(&names, path);
     if similar.is_empty() {
@@ -38,6 +44,26 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     }
     let message = format!("{}{DID_YOU_MEAN}`{}`?", failure.message, similar.join("` or `"));
     Failure { message, ..failure }
+}
+
+/// Returns the only file that looks like `path`, which does not exist. `None` if a person should be asked before it is read.
+pub(super) fn look_alike_of(workspace: &Workspace, path: &str) -> Option<String> {
+    let path = workspace.path(path).ok()?;
+    let alike = look_alike(path.as_str(), |dir| {
+        let listing = workspace
+            .open_dir(dir.trim_end_matches('/'))
+            .and_then(|dir| Dir::read_from(dir).map_err(|errno| FileError::io("list", path.as_str(), errno)));
+        let names = listing.into_iter().flatten().flatten();
+        names.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned)).collect()
+    })?;
+    let inner = workspace.path(&alike).ok().filter(|inner| workspace.open(inner).is_ok())?;
+    (read_effect::of_file(workspace, &inner) == Effect::Reads).then_some(alike)
+}
+
+/// Returns a name that looks like `given` in a form that can be copied, with what differs.
+pub(super) fn named_difference(given: &str, actual: &str) -> String {
+    let difference = invisible_difference(given, actual).unwrap_or_default();
+    format!("`{}`, which has {difference}", with_escapes(given, actual))
 }
 
 /// Returns the files that a result names instead of `path`, which does not exist, as text for the model.

@@ -8,6 +8,7 @@ mod failure;
 #[cfg(test)]
 mod file_tests;
 mod help;
+mod left_out;
 mod list_files;
 mod not_found_hint;
 mod opening;

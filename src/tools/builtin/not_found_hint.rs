@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tools::{InnerPath, Workspace};
+use crate::{
+    core::{invisible_difference, visible_form, with_escapes},
+    tools::{InnerPath, Workspace},
+};
 
 use super::{elsewhere::elsewhere, replacement::Matches};
 
@@ -28,16 +31,35 @@ pub(super) fn not_found_hint(
         return "; it starts with line numbers of read_file: leave out the number and `: `".to_owned();
     }
     if let Some((first, last, lines)) = matching_except_whitespace(content, old) {
-        return format!("; lines {first}-{last} differ from it in white space only, they are:\n{lines}");
+        let has = match invisible_difference(old, &lines).filter(|_| !lines.is_ascii() || !old.is_ascii()) {
+            Some(difference) => format!(" (they have {difference})"),
+            None => String::new(),
+        };
+        return format!("; lines {first}-{last} differ from it in white space only{has}, they are:\n{lines}");
     }
     let elsewhere = elsewhere(workspace, path, &without_line_numbers(old).unwrap_or_else(|| old.to_owned()));
     if !elsewhere.is_empty() {
         return elsewhere;
     }
     match closest_line(content, old).filter(|_| is_shown) {
-        Some((number, line)) => format!("; the closest line is {number}: {line}"),
+        Some((number, line)) => {
+            let given = old.lines().map(str::trim).find(|given| looks_like_part(given, line));
+            let has = given.and_then(|given| {
+                let difference = invisible_difference(given, line)?;
+                Some(format!(
+                    "; it only looks the same: it is `{}`, and has {difference}",
+                    with_escapes(given, line)
+                ))
+            });
+            format!("; the closest line is {number}: {line}{}", has.unwrap_or_default())
+        }
         None => String::new(),
     }
+}
+
+/// Returns true if the line seems to have the text in it.
+fn looks_like_part(text: &str, line: &str) -> bool {
+    !text.is_empty() && visible_form(line).contains(&visible_form(text))
 }
 
 /// Returns the text without the `12: ` at the start of each line, if all lines have one.

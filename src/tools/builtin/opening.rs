@@ -12,7 +12,7 @@ use super::{
     walk::{self, Pattern},
 };
 use crate::{
-    core::Cancel,
+    core::{Cancel, is_binary, utf16_text},
     tools::{Effect, WorkDir, Workspace, read_effect},
 };
 
@@ -157,7 +157,11 @@ fn listed(workspace: &Workspace, cancel: &Cancel) -> (Vec<String>, bool) {
 /// prompt.
 fn named_files(workspace: &Workspace, prompt: &str, listed: &[String]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let words = prompt.split_whitespace().map(without_punctuation);
+    // Brackets may be a part of the name, as in `[id].tsx`.
+    let words = prompt.split_whitespace().map(|word| {
+        let name = word.trim_end_matches([',', ';', ':', '!', '?', '.']).trim_matches(['"', '\'', '`']);
+        if is_readable(workspace, name) { name } else { without_punctuation(word) }
+    });
     let words = words.filter(|word| !word.is_empty() && word.len() <= MAX_WORD).take(MAX_WORDS);
     words
         .filter_map(|word| {
@@ -240,10 +244,10 @@ fn content(workspace: &Workspace, path: &str, max_bytes: usize) -> Option<String
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(length - max / 3)).ok()?;
     file.take(max / 3).read_to_end(&mut tail).ok()?;
-    let (head, tail) = (text(&head)?, text(&tail)?);
     // Whole lines, so that no half line is taken for a line of the file.
-    let head = head.rsplit_once('\n').map_or(head.as_str(), |(lines, _)| lines);
-    let tail = tail.split_once('\n').map_or(tail.as_str(), |(_, lines)| lines);
+    let end = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
+    let start = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let (head, tail) = (text(&head[..end])?, text(&tail[start..])?);
     let left_out = length.saturating_sub((head.len() + tail.len()) as u64);
     let next = head.lines().count() + 1;
     Some(format!(
@@ -251,8 +255,10 @@ fn content(workspace: &Workspace, path: &str, max_bytes: usize) -> Option<String
     ))
 }
 
+/// Returns `None` also for bytes that are not UTF-8: read_file shows the rest of them, and says so.
 fn text(bytes: &[u8]) -> Option<String> {
-    (!bytes.contains(&0)).then(|| String::from_utf8_lossy(bytes).into_owned())
+    let utf8 = || std::str::from_utf8(bytes).ok().filter(|_| !is_binary(bytes));
+    utf16_text(bytes).or_else(|| utf8().map(|text| text.replace('\0', "␀")))
 }
 
 /// Returns a line of backticks that the content does not have.
@@ -305,6 +311,10 @@ mod tests {
             "The files in the working directory:\n.gitignore\nb.txt\nsrc/deep/a.py\n\n\
              src/deep/a.py holds:\n```\nx = 1\n```\n\nb.txt holds:\n```\ntwo\n```"
         );
+        let dir = Dir::new(&[("[id].tsx", "x"), ("b.txt", "b")]);
+        for prompt in ["see [id].tsx and [b.txt]", "see `[id].tsx`, b.txt."] {
+            assert_eq!(paths(&dir.opening(prompt, 4000)), ["[id].tsx", "b.txt"], "{prompt}");
+        }
         assert_eq!(Dir::new(&[]).opening("hi", 4000).text(), "The working directory has no files.");
     }
 
@@ -333,7 +343,7 @@ mod tests {
         let files = [
             (".env", "K=1"),
             ("id_rsa", "k"),
-            ("a.bin", "a\0b"),
+            ("a.bin", "\0a\0b\0"),
             (".git/config", "[x]"),
             ("d/a.txt", "1"),
             ("e/a.txt", "2"),

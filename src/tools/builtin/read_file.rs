@@ -1,16 +1,19 @@
 //! `read_file`: returns lines of a file with their line numbers.
 
 use std::{
+    borrow::Cow,
     fmt::Write,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek as _},
+    os::unix::fs::FileExt as _,
 };
 
+use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::{Value, json};
 
 use super::{Failure, MAX_OUTPUT, args, help, outcome};
 use crate::{
-    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, TEXT_HEAD, ToolDef, ToolFailureKind, ToolOutcome, has_utf16_mark, is_binary},
     tools::{
         Effect, FileError, InnerPath, Proposal, Tool, WorkDir, Workspace,
         protected::{self, Access},
@@ -54,7 +57,8 @@ impl Tool for ReadFile {
             let path = args::text(args, "path").ok().and_then(|path| workspace.path(path).ok());
             let effect = path.map_or_else(Effect::default, |path| read_effect::of_file(workspace, &path));
             // A call that would fail needs no caution: nothing is read.
-            let caution = target(args, workspace).ok().and_then(|target| target.caution);
+            let target = args::text(args, "path").ok().and_then(|path| target(path, workspace).ok());
+            let caution = target.and_then(|target| target.caution);
             Proposal { caution, effect, ..Proposal::default() }
         })
     }
@@ -80,8 +84,8 @@ struct Target {
     caution: Option<String>,
 }
 
-fn target(args: &Value, workspace: &Workspace) -> Result<Target, Failure> {
-    let path = workspace.path(args::text(args, "path")?)?;
+fn target(path: &str, workspace: &Workspace) -> Result<Target, Failure> {
+    let path = workspace.path(path)?;
     let location = workspace.locate(&path)?;
     let file = location.open()?;
     let caution = protected::caution(workspace, &path, &location, Access::Read);
@@ -94,10 +98,22 @@ fn read(
     approved: &Proposal,
     cancel: &Cancel,
 ) -> Result<String, Failure> {
-    let Target { path, mut file, caution } = target(args, workspace).map_err(|failure| {
-        let path = args::text(args, "path").unwrap_or_default();
-        help::with_similar_names(failure, workspace, path)
-    })?;
+    let asked = args::text(args, "path")?;
+    let (found, alike) = match target(asked, workspace) {
+        Err(failure) if failure.kind == ToolFailureKind::NotFound => {
+            match help::look_alike_of(workspace, asked) {
+                Some(alike) => (target(&alike, workspace), Some(alike)),
+                None => (Err(failure), None),
+            }
+        }
+        found => (found, None),
+    };
+    let Target { path, mut file, caution } =
+        found.map_err(|failure| help::with_similar_names(failure, workspace, asked))?;
+    let note = alike.map(|alike| {
+        format!("\n({asked} does not exist; this is {})", help::named_difference(asked, &alike))
+    });
+    let note = note.unwrap_or_default();
     if approved.caution.is_none() && caution.is_some() {
         let message = format!("{path} changed since the call was approved; nothing was read. Call it again.");
         return Err(Failure { kind: ToolFailureKind::Stale, message });
@@ -110,27 +126,32 @@ fn read(
     let read = |file: &File, range| {
         Excerpt::read(file, range, cancel).map_err(|error| match error {
             ReadError::Io(error) => failed(error).into(),
-            ReadError::Binary { line } => {
-                Failure::other(format!("{path} is a binary file (it has a NUL byte in line {line})"))
-            }
             ReadError::TooFar => {
                 Failure::other(format!("line {} of {path} is too far into the file", range.start))
             }
             ReadError::Cancelled => Failure::cancelled(),
         })
     };
+    if cancel.is_cancelled() {
+        return Err(Failure::cancelled());
+    }
+    let mut head = [0; TEXT_HEAD];
+    let length = file.read_at(&mut head, 0).map_err(failed)?;
+    let head = &head[..length];
+    if is_binary(head) {
+        return Err(Failure::other(format!("{path} is a binary file")));
+    }
+    let is_utf16 = has_utf16_mark(head);
     let excerpt = read(&file, range)?;
     let lines = excerpt.lines_passed;
     if excerpt.lines.is_empty() && (1..SHORT_FILE).contains(&lines) && range.start > lines {
         file.rewind().map_err(failed)?;
         let all = LineRange { start: 1, end: None };
-        let text = read(&file, all)?.render(all)?;
-        return Ok(format!(
-            "(the file has {lines} line{}; all of it:)\n{text}",
-            if lines == 1 { "" } else { "s" }
-        ));
+        let text = read(&file, all)?.render(all, is_utf16)?;
+        let lines = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+        return Ok(format!("(the file has {lines}; all of it:)\n{text}{note}"));
     }
-    Ok(excerpt.render(range)?)
+    Ok(excerpt.render(range, is_utf16)? + &note)
 }
 
 /// The lines that were asked for, including both ends and counted from 1.
@@ -148,6 +169,10 @@ struct Excerpt {
     /// The number of lines that were read or skipped. These are all lines of the file if the excerpt is
     /// not truncated.
     lines_passed: u64,
+    /// True if the lines have bytes that are not text, which are shown as `\u{FFFD}`.
+    is_lossy: bool,
+    /// True if they have NUL bytes.
+    has_nul: bool,
 }
 
 enum Truncation {
@@ -159,10 +184,6 @@ enum Truncation {
 
 enum ReadError {
     Io(io::Error),
-    /// There is a NUL byte in this line.
-    Binary {
-        line: u64,
-    },
     /// The first line that was asked for is beyond [`MAX_SCAN`].
     TooFar,
     Cancelled,
@@ -170,8 +191,11 @@ enum ReadError {
 
 impl Excerpt {
     fn read(file: &File, range: LineRange, cancel: &Cancel) -> Result<Self, ReadError> {
-        let mut input = BufReader::with_capacity(64 * 1024, file.take(MAX_SCAN));
-        let mut excerpt = Self { lines: Vec::new(), truncation: None, lines_passed: 0 };
+        let decoder = DecodeReaderBytesBuilder::new().utf8_passthru(true).build(file.take(MAX_SCAN));
+        let mut input = BufReader::with_capacity(64 * 1024, decoder);
+        let mut excerpt =
+            Self { lines: Vec::new(), truncation: None, lines_passed: 0, is_lossy: false, has_nul: false };
+        let mut scanned = 0;
         let mut bytes_left = MAX_OUTPUT;
         loop {
             let number = excerpt.lines_passed + 1;
@@ -179,7 +203,8 @@ impl Excerpt {
                 return Ok(excerpt);
             }
             let keep = if number < range.start { 0 } else { bytes_left };
-            let Some(line) = LinePrefix::read(&mut input, keep, number, cancel)? else { break };
+            let Some(line) = LinePrefix::read(&mut input, keep, cancel)? else { break };
+            scanned += line.bytes + 1;
             if number >= range.start && range.end.is_none_or(|end| number <= end) {
                 if excerpt.lines.len() == MAX_LINES || (line.is_truncated() && !excerpt.lines.is_empty()) {
                     excerpt.truncation = Some(Truncation::Lines);
@@ -189,20 +214,23 @@ impl Excerpt {
                     excerpt.truncation = Some(Truncation::Line { bytes: line.bytes });
                 }
                 bytes_left = bytes_left.saturating_sub(line.prefix.len() + LINE_OVERHEAD);
-                excerpt.lines.push(line.text(number == 1));
+                let text = line.text(number == 1);
+                excerpt.is_lossy |= matches!(text, Cow::Owned(_));
+                excerpt.has_nul |= text.contains('\0');
+                excerpt.lines.push(text.replace('\0', "␀"));
             }
             excerpt.lines_passed = number;
             if excerpt.truncation.is_some() {
                 return Ok(excerpt);
             }
         }
-        if input.get_ref().limit() == 0 && excerpt.lines.is_empty() {
+        if scanned >= MAX_SCAN && excerpt.lines.is_empty() {
             return Err(ReadError::TooFar);
         }
         Ok(excerpt)
     }
 
-    fn render(self, range: LineRange) -> Result<String, String> {
+    fn render(self, range: LineRange, is_utf16: bool) -> Result<String, String> {
         let (start, seen) = (range.start, self.lines_passed);
         if self.lines.is_empty() {
             return match range.end {
@@ -231,6 +259,15 @@ impl Excerpt {
                 );
             }
         }
+        let notes = [
+            (is_utf16, "the file is UTF-16; edit_file and write_file change only UTF-8"),
+            (
+                self.is_lossy,
+                "the file is not UTF-8: what is no text in it is shown as \u{FFFD}, and may not be written so",
+            ),
+            (self.has_nul, "NUL bytes are shown as ␀"),
+        ];
+        text.extend(notes.iter().filter(|(counts, _)| *counts).map(|(_, note)| format!("\n({note})")));
         Ok(text)
     }
 }
@@ -245,12 +282,7 @@ struct LinePrefix {
 impl LinePrefix {
     /// Reads to the end of the line and keeps its first `keep` bytes, so that a line of any length costs
     /// no more memory than that. Returns `None` at the end of the file.
-    fn read(
-        input: &mut impl BufRead,
-        keep: usize,
-        number: u64,
-        cancel: &Cancel,
-    ) -> Result<Option<Self>, ReadError> {
+    fn read(input: &mut impl BufRead, keep: usize, cancel: &Cancel) -> Result<Option<Self>, ReadError> {
         let mut line = Self { prefix: Vec::new(), bytes: 0 };
         let mut started = false;
         loop {
@@ -264,9 +296,6 @@ impl LinePrefix {
             started = true;
             let end = buffer.iter().position(|&b| b == b'\n');
             let part = &buffer[..end.unwrap_or(buffer.len())];
-            if part.contains(&0) {
-                return Err(ReadError::Binary { line: number });
-            }
             let space = keep - line.prefix.len();
             line.prefix.extend_from_slice(&part[..part.len().min(space)]);
             line.bytes += part.len() as u64;
@@ -282,7 +311,7 @@ impl LinePrefix {
         (self.prefix.len() as u64) < self.bytes
     }
 
-    fn text(&self, first: bool) -> String {
+    fn text(&self, first: bool) -> Cow<'_, str> {
         let mut prefix = &*self.prefix;
         if first {
             prefix = prefix.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(prefix);
@@ -296,6 +325,6 @@ impl LinePrefix {
                 prefix = &prefix[..error.valid_up_to()];
             }
         }
-        String::from_utf8_lossy(prefix).into_owned()
+        String::from_utf8_lossy(prefix)
     }
 }

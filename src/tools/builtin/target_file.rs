@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::tools::{
-    Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace,
-    protected::{self, Access},
-    workspace::{ExistingFile, Location, Record},
+use crate::{
+    core::{has_utf16_mark, is_binary},
+    tools::{
+        Change, Effect, FileError, Fingerprint, InnerPath, Proposal, Workspace,
+        protected::{self, Access},
+        workspace::{ExistingFile, Location, Record},
+    },
 };
 
 use super::{Failure, diff};
@@ -38,6 +41,25 @@ impl<'a> TargetFile<'a> {
     /// Returns the content before the change, or `None` if the file does not exist.
     pub(super) fn old(&self) -> Option<&[u8]> {
         self.old.as_ref().map(|old| &*old.content)
+    }
+
+    /// Returns the content before the change as text. It is empty if the file does not exist.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the model if the file is not UTF-8 text. What is written would replace bytes that the model has not seen.
+    pub(super) fn old_text(&self) -> Result<&str, String> {
+        let (path, old) = (&self.path, self.old().unwrap_or_default());
+        if is_binary(old) {
+            return Err(format!("{path} is a binary file"));
+        }
+        std::str::from_utf8(old).map_err(|_| {
+            let (what, from) = if has_utf16_mark(old) { ("UTF-16", "utf-16") } else { ("not UTF-8", "latin1") };
+            format!(
+                "{path} is {what}, and a change would lose its encoding or characters of it; convert it first, for example \
+                 with `iconv -f {from} -t utf-8`, or write another file"
+            )
+        })
     }
 
     fn fingerprint(&self) -> Fingerprint {

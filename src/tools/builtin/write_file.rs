@@ -9,9 +9,12 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolOutcome, is_binary},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
+
+/// The byte order mark.
+const MARK: char = '\u{FEFF}';
 
 pub(super) struct WriteFile {
     /// The maximum size of the new content and of the file that it replaces, in bytes.
@@ -39,7 +42,7 @@ impl Tool for WriteFile {
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
         let proposal = work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
-            Ok((target, content)) => target.proposal(Ok(&content)),
+            Ok((target, Content { text, .. })) => target.proposal(Ok(&text)),
             Err(error) => error.proposal(),
         });
         work_dir.with_undo_note(proposal)
@@ -57,13 +60,21 @@ impl Tool for WriteFile {
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
         outcome(work_dir.change_sandboxed(|workspace, record| {
-            let (target, content) = self.target(args, workspace)?;
+            let (target, Content { text, kept }) = self.target(args, workspace)?;
             let path = target.path();
-            if target.old() == Some(content.as_bytes()) {
+            let alike = help::look_alike_of(workspace, path.as_str()).map(|alike| {
+                format!("; it is another file than {}", help::named_difference(path.as_str(), &alike))
+            });
+            if target.old() == Some(text.as_bytes()) {
                 return Ok(format!("no change: {path} already has this content"));
             }
-            target.write(&content, approved, record)?;
-            Ok(format!("Successfully wrote {} bytes to {path}", content.len()))
+            target.write(&text, approved, record)?;
+            let kept = match &kept[..] {
+                [] => String::new(),
+                kept => format!(" (with the {} that it had)", kept.join(" and the ")),
+            };
+            let alike = alike.unwrap_or_default();
+            Ok(format!("Successfully wrote {} bytes to {path}{kept}{alike}", text.len()))
         }))
     }
 }
@@ -73,13 +84,9 @@ impl WriteFile {
         &self,
         args: &'a Value,
         workspace: &'a Workspace,
-    ) -> Result<(TargetFile<'a>, Cow<'a, str>), TargetError> {
+    ) -> Result<(TargetFile<'a>, Content<'a>), TargetError> {
         let path = args::text(args, "path")?;
         let content = args::text(args, "content")?;
-        if content.len() as u64 > self.limit {
-            let (bytes, limit) = (content.len(), self.limit);
-            return Err(format!("the content has {bytes} bytes, more than the limit of {limit}").into());
-        }
         let target = TargetFile::find(workspace, path, self.limit)?;
         if args::switch(args, "create_only") && target.old().is_some() {
             let path = target.path();
@@ -88,7 +95,18 @@ impl WriteFile {
         if let (None, Some(part)) = (target.old(), glob_part(path)) {
             return Err(format!("`{path}` is a pattern, because it has `{part}`; name one file").into());
         }
-        let content = with_final_newline(content, target.old());
+        let content = match target.old_text() {
+            Ok(old) => Content::like(content, old),
+            // What is no text is replaced as a whole.
+            Err(_) if target.old().is_some_and(is_binary) && !content.contains('\u{FFFD}') => {
+                Content::like(content, "")
+            }
+            Err(why) => return Err(why.into()),
+        };
+        if content.text.len() as u64 > self.limit {
+            let (bytes, limit) = (content.text.len(), self.limit);
+            return Err(format!("the content has {bytes} bytes, more than the limit of {limit}").into());
+        }
         Ok((target, content))
     }
 }
@@ -99,12 +117,34 @@ fn glob_part(path: &str) -> Option<&'static str> {
     ["*", "?", "[!", "[a-z", "[A-Z", "[0-9"].into_iter().find(|part| path.contains(part))
 }
 
-/// Returns the content with the newline at the end that the file had. A model often leaves it out.
-fn with_final_newline<'a>(content: &'a str, old: Option<&[u8]>) -> Cow<'a, str> {
-    let old = old.unwrap_or_default();
-    if content.is_empty() || content.ends_with('\n') || !old.ends_with(b"\n") {
-        return Cow::Borrowed(content);
+/// The new content of a file.
+struct Content<'a> {
+    text: Cow<'a, str>,
+    /// What it has of the old content although the model did not write it.
+    kept: Vec<&'static str>,
+}
+
+impl<'a> Content<'a> {
+    /// Gives the text the byte order mark, the last newline and the line ends of the old one, which a model does not see.
+    /// Where lines end in two ways, the more frequent one counts.
+    fn like(text: &'a str, old: &str) -> Self {
+        let mut content = Self { text: Cow::Borrowed(text), kept: Vec::new() };
+        if text.is_empty() {
+            return content;
+        }
+        if old.ends_with('\n') && !text.ends_with('\n') {
+            content.text.to_mut().push('\n');
+        }
+        let lines = content.text.matches('\n').count();
+        let with_crlf = |text: &str| text.matches("\r\n").count();
+        if with_crlf(old) * 2 > old.matches('\n').count() && with_crlf(&content.text) < lines {
+            content.text = content.text.replace("\r\n", "\n").replace('\n', "\r\n").into();
+            content.kept.push("CRLF line ends");
+        }
+        if old.starts_with(MARK) && !text.starts_with(MARK) {
+            content.text.to_mut().insert(0, MARK);
+            content.kept.push("byte order mark");
+        }
+        content
     }
-    let crlf = old.ends_with(b"\r\n") && !content.replace("\r\n", "").contains('\n');
-    Cow::Owned(format!("{content}{}", if crlf { "\r\n" } else { "\n" }))
 }

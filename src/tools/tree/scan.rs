@@ -59,7 +59,7 @@ pub(super) struct TooMany;
 pub(super) fn scan(workspace: &Workspace, limits: Limits) -> Result<Scan, TooMany> {
     let mut walk = Walk { workspace, limits, scan: Scan::default() };
     if let Ok(root) = workspace.open_dir("") {
-        walk.directory(&root, Path::new(""), 0, &IgnoreRules::none())?;
+        walk.directory(&root, Path::new(""), 0, workspace.outer_rules())?;
     }
     Ok(walk.scan)
 }

@@ -30,7 +30,7 @@ use std::{
         unix::ffi::OsStringExt as _,
     },
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use rustix::{
@@ -38,7 +38,10 @@ use rustix::{
     io::Errno,
 };
 
-use super::Restrictions;
+use super::{
+    Restrictions,
+    gitignore::{IgnoreRules, RuleFiles},
+};
 use resolve::HANDLE;
 
 /// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
@@ -50,6 +53,8 @@ pub struct Workspace {
     own_paths: Vec<PathBuf>,
     /// The rules of the user, if there are any.
     restrictions: Option<Arc<dyn Restrictions>>,
+    /// What git ignores in it because of files outside it, when it was first asked for.
+    outer_rules: OnceLock<IgnoreRules>,
     has_openat2: bool,
 }
 
@@ -61,7 +66,8 @@ impl Workspace {
         names.extend(real.filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
         let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        Ok(Self { root, absolute_names: names, own_paths, restrictions: None, has_openat2 })
+        let outer_rules = OnceLock::new();
+        Ok(Self { root, absolute_names: names, own_paths, restrictions: None, outer_rules, has_openat2 })
     }
 
     pub(super) fn set_restrictions(&mut self, restrictions: Arc<dyn Restrictions>) {
@@ -71,6 +77,13 @@ impl Workspace {
     /// Returns the rules of the user that count while tools work.
     pub(super) fn restrictions(&self) -> Option<&Arc<dyn Restrictions>> {
         self.restrictions.as_ref()
+    }
+
+    /// Returns the rules by which git ignores files in it that are outside it. They are read once, which a sandboxed thread
+    /// cannot do.
+    pub(super) fn outer_rules(&self) -> &IgnoreRules {
+        let root = self.absolute_names.last().map_or("", |name| name);
+        self.outer_rules.get_or_init(|| IgnoreRules::above(Path::new(root)))
     }
 
     /// Returns true if a rule keeps the content of the file from being shown without a question.
@@ -212,6 +225,16 @@ impl Workspace {
     pub(super) fn without_openat2(mut self) -> Self {
         self.has_openat2 = false;
         self
+    }
+}
+
+impl RuleFiles for Workspace {
+    fn file(&self, path: &str) -> Option<File> {
+        self.open(&self.path(path).ok()?).ok()
+    }
+
+    fn has_dir(&self, path: &str) -> bool {
+        self.open_dir(path).is_ok()
     }
 }
 

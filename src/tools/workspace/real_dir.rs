@@ -1,6 +1,7 @@
 //! A directory that is held open, to read many files in it.
 
 use std::{
+    ffi::OsStr,
     fs::File,
     os::fd::{AsFd as _, OwnedFd},
 };
@@ -63,9 +64,9 @@ impl RealDir {
     }
 
     /// Opens a regular file directly in the directory. A link is not followed.
-    pub(in crate::tools) fn open(&self, name: &str) -> OpenedIn {
+    pub(in crate::tools) fn open(&self, name: &OsStr) -> OpenedIn {
         let opened = fs::openat(&self.dir, name, READ_FLAGS | OFlags::NOFOLLOW, Mode::empty());
-        match opened.map_err(|_: Errno| ()).and_then(|fd| read::require_regular(fd, name).map_err(drop)) {
+        match opened.map_err(|_: Errno| ()).and_then(|fd| read::require_regular(fd, "").map_err(drop)) {
             Ok((_, stat)) if self.own_ids.contains(&identity::id(&stat)) => OpenedIn::Own,
             Ok((file, stat)) => OpenedIn::File(file, u64::try_from(stat.st_size).unwrap_or(u64::MAX)),
             Err(()) => OpenedIn::Other,

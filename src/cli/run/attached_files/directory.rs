@@ -1,16 +1,15 @@
 //! A directory that comes with the prompt: the names of its files, and the text of the small ones.
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirEntry, File},
     io::{self, Read as _},
     path::Path,
 };
 
-use ignore::WalkBuilder;
-
 use crate::{
     cli::units::{bytes, counted},
-    tools::is_protected_path,
+    core::utf16_text,
+    tools::{IgnoreRules, is_protected_path},
 };
 
 use super::{quoted, text_block};
@@ -37,6 +36,8 @@ pub(super) struct DirectoryText {
     /// The number of files whose text is in it.
     pub(super) files: u64,
     used: u64,
+    /// The number of files that were looked at.
+    seen: usize,
     names: String,
     left_out: LeftOut,
 }
@@ -64,31 +65,52 @@ impl DirectoryText {
         )]
         let real = fs::canonicalize(dir)?;
         fs::read_dir(&real)?;
-        let walk = WalkBuilder::new(&real)
-            .require_git(false)
-            .follow_links(false)
-            .max_depth(Some(MAX_DEPTH))
-            .sort_by_file_name(Ord::cmp)
-            .build();
-        let (mut read, mut seen) = (Self::default(), 0);
-        for entry in walk.flatten().filter(|entry| !entry.file_type().is_some_and(|kind| kind.is_dir())) {
-            seen += 1;
-            if seen > MAX_NAMES {
-                read.left_out.more = true;
-                break;
-            }
-            let below = entry.path().strip_prefix(&real).unwrap_or(entry.path()).display().to_string();
-            if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-                read.left_out.links += 1;
-            } else if is_protected_path(entry.path()) {
-                read.left_out.protected += 1;
-            } else {
-                read.add(entry.path(), name, &below);
-            }
-        }
+        let mut read = Self::default();
+        read.walk(&real, "", &IgnoreRules::above(&real), 0, name);
         let head = format!("<directory name=\"{}\">\n{}</directory>", quoted(name), read.names);
         read.text = if read.text.is_empty() { head } else { format!("{head}\n\n{}", read.text) };
         Ok(read)
+    }
+
+    /// Adds what is in the directory `below` of `root`, which is `name` in the prompt.
+    fn walk(&mut self, root: &Path, below: &str, rules: &IgnoreRules, depth: usize, name: &str) {
+        let rules = rules.with_file_in(below, root);
+        let Ok(listing) = root.join(below).read_dir() else {
+            self.left_out.unreadable += 1;
+            return;
+        };
+        let mut entries: Vec<_> = listing.flatten().collect();
+        entries.sort_by_key(DirEntry::file_name);
+        for entry in entries {
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let path = if below.is_empty() { file.clone() } else { format!("{below}/{file}") };
+            let Ok(kind) = entry.file_type() else { continue };
+            if self.seen > MAX_NAMES {
+                return;
+            }
+            if file.starts_with('.') || rules.is_ignored(&path, kind.is_dir()) {
+                continue;
+            }
+            if kind.is_dir() {
+                match depth < MAX_DEPTH {
+                    true => self.walk(root, &path, &rules, depth + 1, name),
+                    false => self.left_out.more = true,
+                }
+                continue;
+            }
+            self.seen += 1;
+            if self.seen > MAX_NAMES {
+                self.left_out.more = true;
+                return;
+            }
+            if !kind.is_file() {
+                self.left_out.links += 1;
+            } else if is_protected_path(&entry.path()) {
+                self.left_out.protected += 1;
+            } else {
+                self.add(&entry.path(), name, &path);
+            }
+        }
     }
 
     fn add(&mut self, path: &Path, dir: &str, below: &str) {
@@ -138,7 +160,9 @@ impl DirectoryText {
             summary.push_str(&format!("; left out: {}", left_out.join(", ")));
         }
         if self.left_out.more {
-            summary.push_str(&format!("; only the first {MAX_NAMES} files were looked at"));
+            summary.push_str(&format!(
+                "; only the first {MAX_NAMES} files on {MAX_DEPTH} levels were looked at"
+            ));
         }
         summary
     }
@@ -148,8 +172,9 @@ impl DirectoryText {
 fn read_text(path: &Path) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    let is_text = bytes.len() as u64 <= MAX_FILE_BYTES && !bytes.contains(&0);
-    Ok(if is_text { String::from_utf8(bytes).ok() } else { None })
+    let is_text = bytes.len() as u64 <= MAX_FILE_BYTES;
+    let utf8 = |bytes: Vec<u8>| String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    Ok(if is_text { utf16_text(&bytes).or_else(|| utf8(bytes)) } else { None })
 }
 
 #[cfg(test)]
@@ -200,7 +225,11 @@ mod tests {
             fs::write(dir.path().join(format!("a{number}.txt")), "x").unwrap();
         }
         let read = DirectoryText::read(dir.path(), "d").unwrap();
-        assert!(read.summary().contains("only the first 1000 files were looked at"), "{}", read.summary());
+        assert!(
+            read.summary().contains("only the first 1000 files on 32 levels were looked at"),
+            "{}",
+            read.summary()
+        );
         assert!(read.files <= MAX_FILES && read.used <= MAX_BYTES);
         assert!(DirectoryText::read(&dir.path().join("missing"), "d").is_err());
     }

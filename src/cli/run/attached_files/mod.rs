@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     cli::{error::CliError, printable::printable},
-    core::{Environment, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES},
+    core::{Environment, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES, invisible_difference, look_alike},
     pb::PromptImage,
 };
 
@@ -64,7 +64,10 @@ impl Attached {
         let failed =
             |error: io::Error| CliError::usage(format!("cannot read `{name}`")).cause(error.to_string());
         let path = base.join(path);
-        let mut file = File::open(&path).map_err(failed)?;
+        let mut file = File::open(&path).map_err(|error| {
+            let hint = (error.kind() == io::ErrorKind::NotFound).then(|| look_alike_hint(&path)).flatten();
+            failed(error).maybe_hint(hint)
+        })?;
         if file.metadata().map_err(failed)?.is_dir() {
             self.text.push_str(&directory(&path, &name, note)?);
             return Ok(());
@@ -107,6 +110,20 @@ impl Attached {
         self.images.push(PromptImage { name, content });
         Ok(())
     }
+}
+
+/// Returns what to say if there is a file whose name only looks the same.
+fn look_alike_hint(path: &Path) -> Option<String> {
+    let path = path.to_str()?;
+    let alike = look_alike(path, |dir| {
+        let dir = if dir.is_empty() { "." } else { dir };
+        let entries = Path::new(dir).read_dir().into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    })?;
+    let difference = invisible_difference(path, &alike).unwrap_or_default();
+    Some(format!(
+        "`{alike}` only looks the same: it has {difference}; complete the name with Tab, or name it with a `*`"
+    ))
 }
 
 fn directory(path: &Path, name: &str, note: &mut dyn FnMut(&str)) -> Result<String, CliError> {
@@ -163,6 +180,9 @@ mod tests {
             let error = read(&[name]).unwrap_err();
             assert!(error.to_string().contains(expect), "{name}: {error}");
         }
+        write("cafe\u{301} 1\u{202f}AM.txt", b"x");
+        let error = format!("{:?}", read(&["caf\u{e9} 1 AM.txt"]).unwrap_err());
+        assert!(error.contains("it has U+0301 U+202F in place of U+00E9"), "{error}");
         let text = " ".repeat(INPUT_LIMIT as usize - 3);
         let mut full = Attached { text, ..Attached::default() };
         let error = full.add(base, Path::new("a.txt"), &Environment::default(), &mut |_| {}).unwrap_err();

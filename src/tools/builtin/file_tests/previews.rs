@@ -83,7 +83,7 @@ fn long_new_files_are_shown_in_part_and_counted() {
     assert_eq!(test.propose("write_file", &same).preview, "(f already has this content)\n");
     let empty = test.propose("write_file", &json!({"path": "e", "content": ""})).preview;
     assert_eq!(empty, "--- /dev/null\n+++ e\n(a new empty file)\n");
-    test.put("blob", [0xff, 0xfe]);
+    test.put("blob", [0xff, 0]);
     let over = test.propose("write_file", &json!({"path": "blob", "content": "x\n"})).preview;
     assert!(over.starts_with("(replaces 2 bytes that are not text)\n--- /dev/null\n+++ blob\n"), "{over}");
 }

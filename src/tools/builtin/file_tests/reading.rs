@@ -50,14 +50,9 @@ fn lines_come_with_numbers() {
 #[test]
 fn unreadable_files_and_wrong_arguments_are_errors() {
     let test = TestWorkDir::new();
-    test.put("binary", b"text\nmore\0text\n");
-    test.put("latin", b"caf\xe9\n");
+    test.put("binary", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     fs::create_dir(test.file("dir")).unwrap();
-    assert_eq!(
-        test.read(&json!({"path": "binary"})),
-        Err("binary is a binary file (it has a NUL byte in line 2)".into())
-    );
-    assert_eq!(test.read(&json!({"path": "latin"})), Ok("1: caf\u{FFFD}".into()));
+    assert_eq!(test.read(&json!({"path": "binary"})), Err("binary is a binary file".into()));
     assert_eq!(test.read(&json!({"path": "none"})), Err("file does not exist: none".into()));
     assert_eq!(test.read(&json!({"path": "dir"})), Err("`dir` is a directory".into()));
     assert_eq!(test.read(&json!({})), Err("missing path".into()));
@@ -66,6 +61,27 @@ fn unreadable_files_and_wrong_arguments_are_errors() {
     assert_eq!(outside, "the path `../x` leads out of the working directory; use a path relative to it");
     symlink("/etc/passwd", test.file("link")).unwrap();
     assert_eq!(test.read(&json!({"path": "link"})), Err("`link` leads out of the working directory".into()));
+}
+
+#[test]
+fn what_is_not_plain_utf_8_is_shown_and_said() {
+    let test = TestWorkDir::new();
+    for (content, want) in [
+        (
+            &b"caf\xe9\nx\n"[..],
+            "1: caf\u{FFFD}\n2: x\n(the file is not UTF-8: what is no text in it is shown as \u{FFFD}, and may not be written so)",
+        ),
+        (b"text\nmore\0text\n", "1: text\n2: more␀text\n(NUL bytes are shown as ␀)"),
+        (
+            b"\xff\xfeh\0\xe9\0\r\0\n\0x\0",
+            "1: hé\n2: x\n(the file is UTF-16; edit_file and write_file change only UTF-8)",
+        ),
+        (b"\xfe\xff\0h", "1: h\n(the file is UTF-16; edit_file and write_file change only UTF-8)"),
+        ("a \u{FFFD} that is there".as_bytes(), "1: a \u{FFFD} that is there"),
+    ] {
+        test.put("f", content);
+        assert_eq!(test.read(&json!({"path": "f"})), Ok(want.into()));
+    }
 }
 
 #[test]

@@ -160,7 +160,59 @@ fn an_error_hints_at_why_the_text_was_not_found() {
     fs::remove_file(test.file("f")).unwrap();
     assert_eq!(why("x"), "file does not exist: f");
     test.put("f", b"caf\xe9");
-    assert_eq!(why("x"), "f is not UTF-8 text and cannot be edited");
+    let lossy = "a change would lose its encoding or characters of it; convert it first, for example with";
+    let rest = "or write another file";
+    assert_eq!(why("x"), format!("f is not UTF-8, and {lossy} `iconv -f latin1 -t utf-8`, {rest}"));
+    test.put("f", b"\xff\xfex\0");
+    assert_eq!(why("x"), format!("f is UTF-16, and {lossy} `iconv -f utf-16 -t utf-8`, {rest}"));
+    test.put("f", b"\x7fELF\x02\0\0\0");
+    assert_eq!(why("x"), "f is a binary file");
+    test.put("f", b"one\ntwo\0x\n");
+    assert_eq!(test.edit("one", "1"), Ok("Replaced 1 occurrence(s) in f".into()));
+    assert_eq!(test.content("f"), "1\ntwo\0x\n");
+}
+
+#[test]
+fn what_is_not_utf_8_is_not_written_over() {
+    let test = TestWorkDir::new();
+    let write = |content: &str| test.call("write_file", &json!({"path": "f", "content": content}));
+    for text in
+        [&b"caf\xe9\n"[..], b"\xff\xfeh\0", b"\xfe\xff\0h", b"a log with \xe9 and with \0 of a crash in it\n"]
+    {
+        test.put("f", text);
+        for content in ["caf\u{FFFD}\n", "café\n", "cafe\n"] {
+            let why = write(content).unwrap_err();
+            assert!(why.contains("convert it first"), "{why}");
+        }
+        assert_eq!(fs::read(test.file("f")).unwrap(), text);
+    }
+    test.put("f", b"\x7fELF\x02\xff\0\0\0");
+    assert_eq!(write("\u{FFFD}ELF"), Err("f is a binary file".into()));
+    assert_eq!(write("text\n"), Ok("Successfully wrote 5 bytes to f".into()));
+    assert_eq!(write("\u{FFFD} is a character, too\n"), Ok("Successfully wrote 24 bytes to f".into()));
+}
+
+#[test]
+fn a_rewritten_file_keeps_its_mark_and_its_line_ends() {
+    let test = TestWorkDir::new();
+    for (old, new, want, kept) in [
+        (
+            "\u{FEFF}a\r\nb\r\n",
+            "c\nd\n",
+            "\u{FEFF}c\r\nd\r\n",
+            " (with the CRLF line ends and the byte order mark that it had)",
+        ),
+        ("\u{FEFF}a\n", "c\nd\n", "\u{FEFF}c\nd\n", " (with the byte order mark that it had)"),
+        ("a\r\nb\r\nc\n", "d\ne\r\nf", "d\r\ne\r\nf\r\n", " (with the CRLF line ends that it had)"),
+        ("a\r\nb\nc\n", "d\ne\n", "d\ne\n", ""),
+        ("\u{FEFF}a\r\n", "\u{FEFF}b\r\n", "\u{FEFF}b\r\n", ""),
+        ("\u{FEFF}a\r\n", "", "", ""),
+    ] {
+        test.put("f", old);
+        let result = test.call("write_file", &json!({"path": "f", "content": new}));
+        assert_eq!(result, Ok(format!("Successfully wrote {} bytes to f{kept}", want.len())));
+        assert_eq!(test.content("f"), want);
+    }
 }
 
 /// The model sees `1: one`, `2: two` and writes `\n`. The preview shows what is written.
@@ -243,7 +295,7 @@ fn a_rewritten_file_keeps_its_final_newline() {
     for (old, content, new) in [
         ("a\n", "b", "b\n"),
         ("a\r\n", "b\r\nc", "b\r\nc\r\n"),
-        ("a\r\n", "b\nc", "b\nc\n"),
+        ("a\r\n", "b\nc", "b\r\nc\r\n"),
         ("a\n", "", ""),
         ("a", "b", "b"),
         ("a\n", "a", "a\n"),

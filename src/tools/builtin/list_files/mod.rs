@@ -80,11 +80,21 @@ fn deeper(pattern_text: &str, workspace: &Workspace, cancel: &Cancel) -> Result<
 
 fn render(listing: &Listing, pattern_text: &str, deeper: &[String]) -> String {
     let mut text = listing.names.join("\n");
-    if listing.names.is_empty() {
+    if listing.names.is_empty() && listing.odd_names.is_empty() {
         text = format!("no files match {pattern_text}");
         if listing.end.ignored {
             text.push_str(" (entries ignored by .gitignore were left out; name their directory to see them)");
         }
+    }
+    if !listing.odd_names.is_empty() {
+        let names = listing.odd_names[..listing.odd_names.len().min(MAX_NAMED)].join(", ");
+        let count = listing.odd_names.len();
+        text.push_str(&format!(
+            "\n({count} with a name that is not UTF-8 or has control characters, which only commands can open: {names})"
+        ));
+    }
+    if let Some(why) = listing.end.left_out.text() {
+        text.push_str(&format!("\n(not listed: {why})"));
     }
     if let Some(why) = listing.end.truncated {
         let count = listing.names.len();
@@ -100,7 +110,7 @@ fn render(listing: &Listing, pattern_text: &str, deeper: &[String]) -> String {
         };
         text.push_str(&format!("\n({count}{all}: {names})"));
     }
-    text
+    text.trim_start_matches('\n').to_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Tests of the list of files: patterns, ignored files, links and limits.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
 use tempfile::TempDir;
 
@@ -155,6 +159,29 @@ fn ignored_files_are_left_out_unless_named() {
 }
 
 #[test]
+fn a_pattern_that_is_a_name_is_that_file() {
+    let (_dir, work_dir) = tree(&[
+        "app/(g)/[id]/page.tsx",
+        "app/i/page.tsx",
+        "app/{a}/x",
+        "app/a/x",
+        "a*b",
+        "a-b",
+        "[...slug].tsx",
+    ]);
+    check(&work_dir, "app/(g)/[id]/page.tsx", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/(g)/[id]", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/(g)/[id]/*", &["app/(g)/[id]/page.tsx"]);
+    check(&work_dir, "app/{a}/*", &["app/{a}/x"]);
+    check(&work_dir, "app/{a,i}/*", &["app/a/x", "app/i/page.tsx"]);
+    check(&work_dir, "app/[i]/*", &["app/i/page.tsx"]);
+    check(&work_dir, "**/[id]/*.tsx", &["app/(g)/[id]/page.tsx", "app/i/page.tsx"]);
+    check(&work_dir, "a*b", &["a*b"]);
+    check(&work_dir, "a?b", &["a*b", "a-b"]);
+    check(&work_dir, "[...slug].tsx", &["[...slug].tsx"]);
+}
+
+#[test]
 fn links_are_listed_but_not_walked() {
     let (dir, work_dir) = tree(&["ws/file", "ws/sub/inner", "out/canary"]);
     drop(work_dir);
@@ -205,9 +232,15 @@ fn long_lists_are_truncated_with_a_note() {
 }
 
 #[test]
-fn names_that_would_forge_lines_are_left_out() {
-    let (_dir, work_dir) = tree(&["a", "b\nc", "d\u{1b}[31m", "é"]);
-    check(&work_dir, "*", &["a", "é"]);
+fn names_that_no_call_can_have_are_escaped() {
+    let (dir, work_dir) = tree(&["a", "b\nc", "d\u{1b}[31m", "é", "x\ty/z"]);
+    fs::write(dir.path().join(OsStr::from_bytes(b"l\xe9.txt")), "x").unwrap();
+    let note = "with a name that is not UTF-8 or has control characters, which only commands can open";
+    check(&work_dir, "*", &["a", "é", &format!("(3 {note}: b\\nc, d\\u{{1b}}[31m, l\\xe9.txt)")]);
+    check(&work_dir, "*.txt", &[&format!("(1 {note}: l\\xe9.txt)")]);
+    let deep = list(&work_dir, "**");
+    let left_out = "(not listed: a directory whose name is not UTF-8 or has control characters: x\\ty)";
+    assert!(deep.ends_with(left_out), "{deep}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod lines;
 mod remaining;
 mod tree_search;
 
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::{ErrorKind, RegexMatcherBuilder};
 use serde_json::{Value, json};
 
 use super::{
@@ -76,14 +76,26 @@ fn search(args: &Value, workspace: &Workspace, cancel: &Cancel) -> Result<String
     let limits =
         Limits { lines: usize::try_from(limit).unwrap_or(1), context: usize::try_from(context).unwrap_or(0) };
     // Many models write plain text, with brackets or dots that a regular expression reads in another way.
-    let query = Query { regex: regex(text), plain: plain(text), limits };
+    // Who writes `\\r` looks for it at the end of a line, too.
+    let regex = builder()
+        .crlf(!text.contains("\\r") && !text.contains('\r'))
+        .line_terminator(Some(b'\n'))
+        .build(text);
+    let plain = (regex.is_err() || has_syntax(text)).then(|| plain_builder().build(text).ok()).flatten();
+    let not_regex = regex.as_ref().err().map(reason);
+    let query = Query { regex: regex.ok(), plain, limits };
+    if let (Some(why), None) = (&not_regex, &query.plain) {
+        return Err(Failure::from(format!(
+            "the pattern cannot be searched: {why}; search for one line of it"
+        )));
+    }
     let (found, end) = search_all(workspace, &query, cancel, |found| {
         walk::each(workspace, &files, MAX_FILES, cancel, found)
     })?;
     if cancel.is_cancelled() {
         return Err(Failure::cancelled());
     }
-    Ok(found.render(text, &end))
+    Ok(found.render(text, not_regex.as_deref(), &end))
 }
 
 /// Returns the pattern for the files that a search looks at. A glob without a `/` matches in every directory, and the name
@@ -102,29 +114,41 @@ fn files_of(glob: &str, workspace: &Workspace) -> Result<Pattern, String> {
     }
 }
 
-/// Returns `None` if the text is not a regular expression.
-fn regex(text: &str) -> Option<RegexMatcher> {
-    builder().build(text).ok()
-}
-
-/// Returns `None` if a line that has the text also matches it as a regular expression.
-fn plain(text: &str) -> Option<RegexMatcher> {
+/// Returns true if a line may have the text and not match it as a regular expression.
+fn has_syntax(text: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "_ \"':/<>=.,;-@#!%&~`".contains(c);
-    if text.chars().all(is_plain) {
-        return None;
-    }
-    builder().fixed_strings(true).build(text).ok()
+    !text.chars().all(is_plain)
 }
 
-fn builder() -> RegexMatcherBuilder {
-    let mut builder = RegexMatcherBuilder::new();
-    builder.case_smart(true).size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN).line_terminator(Some(b'\n'));
+fn plain_builder() -> RegexMatcherBuilder {
+    let mut builder = builder();
+    builder.fixed_strings(true);
     builder
 }
 
+/// A line ends before `\n` or `\r\n`, and `.` is every character before `\n`.
+fn builder() -> RegexMatcherBuilder {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_smart(true).size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN);
+    builder.multi_line(true).crlf(true).dot_matches_new_line(true).line_terminator(Some(b'\n'));
+    builder
+}
+
+/// Returns why a text is no regular expression, in one line.
+fn reason(error: &grep_regex::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotAllowed(_) => "a pattern is compared with one line at a time".to_owned(),
+        _ => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            last.strip_prefix("error: ").unwrap_or(last).to_owned()
+        }
+    }
+}
+
 impl Found {
-    fn render(self, pattern: &str, files: &WalkEnd) -> String {
-        let Self { lines, searched, withheld, stopped } = self;
+    fn render(self, pattern: &str, not_regex: Option<&str>, files: &WalkEnd) -> String {
+        let Self { lines, searched, withheld, mut left_out, stopped } = self;
         let (matching, shown) = (lines.matching(), lines.shown());
         let mut notes = Vec::new();
         if shown < matching {
@@ -136,12 +160,21 @@ impl Found {
                 files_text(withheld)
             ));
         }
+        left_out.append(&files.left_out);
+        notes.extend(left_out.text().map(|why| format!("not everything was searched: {why}")));
         notes.extend(files.truncated.or(stopped).map(|why| format!("not everything was searched: {why}")));
         let mut text = lines.into_text();
         if matching == 0 {
             let pattern: String = pattern.chars().take(128).collect();
             let ignored = if files.ignored { "; files ignored by .gitignore were left out" } else { "" };
-            text = format!("no line matches {pattern} in {}{ignored}", files_text(searched));
+            let files = files_text(searched);
+            text = match not_regex {
+                None => format!("no line matches {pattern} in {files}{ignored}"),
+                Some(why) => format!(
+                    "`{pattern}` is no regular expression here ({why}), so it was searched as plain text, and no line \
+                     has that in {files}{ignored}"
+                ),
+            };
         }
         for note in notes {
             text.push_str(&format!("\n({note})"));

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use grep_searcher::{Searcher, Sink, SinkMatch};
 
 use super::{
     MAX_FILES,
-    file_search::{Interruptible, MAX_LINE},
+    file_search::{self, Input, Interruptible},
+    lines::Limits,
 };
 use crate::{
     core::Cancel,
@@ -113,10 +114,8 @@ fn find_in_file(
         return;
     }
     let Ok(file) = workspace.open(&path) else { return };
-    let mut searcher =
-        SearcherBuilder::new().binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE)).build();
-    // An error of the file ends the search in it.
-    searcher.search_reader(pattern, Interruptible { file: &file, cancel, end }, places).ok();
+    let input = Input::File(Interruptible::new(&file, cancel, end));
+    file_search::search(&mut file_search::searcher(Limits::default()), pattern, input, places);
 }
 
 /// Returns the files to look at. A name without a directory may also mean the only file of this name below.

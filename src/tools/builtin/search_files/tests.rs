@@ -1,6 +1,10 @@
 //! Tests of the search: patterns, globs, files that are left out, and limits.
 
-use std::{fs, os::unix::fs::symlink};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+};
 
 use tempfile::TempDir;
 
@@ -61,7 +65,7 @@ fn matching_lines_come_with_their_places() {
 
 #[test]
 fn a_glob_chooses_the_files() {
-    let (_dir, work_dir) =
+    let (dir, work_dir) =
         tree(&[("a.rs", "hit\n"), ("src/b.rs", "hit\n"), ("src/x/c.rs", "hit\n"), ("src/d.txt", "hit\n")]);
     let glob = |glob: &str| search_with(&work_dir, &json!({"pattern": "hit", "glob": glob}));
     assert_eq!(glob("*.rs"), "a.rs:1: hit\nsrc/b.rs:1: hit\nsrc/x/c.rs:1: hit");
@@ -71,6 +75,11 @@ fn a_glob_chooses_the_files() {
     assert_eq!(glob("c.rs"), "src/x/c.rs:1: hit");
     assert_eq!(glob("."), glob(""));
     assert_eq!(glob("*.zig"), "no line matches hit in 0 files");
+    fs::create_dir(dir.path().join("[id]")).unwrap();
+    fs::write(dir.path().join("[id]/[id].tsx"), "hit\n").unwrap();
+    for name in ["[id]", "[id]/", "[id]/[id].tsx", "[id].tsx"] {
+        assert_eq!(glob(name), "[id]/[id].tsx:1: hit", "{name}");
+    }
     assert!(glob("../*").starts_with("failed: the pattern"), "{}", glob("../*"));
 }
 
@@ -80,7 +89,7 @@ fn secrets_binary_and_ignored_files_are_not_searched() {
         ("a.txt", "token=1\n"),
         (".env", "token=2\n"),
         ("keys/id_rsa", "token=3\n"),
-        ("data.bin", "\0\0token=4\n"),
+        ("data.bin", "\u{7f}ELF\u{2}\0\0\0token=4\n"),
         ("target/x.txt", "token=5\n"),
         (".git/config", "token=6\n"),
         (".gitignore", "target/\n"),
@@ -93,6 +102,7 @@ fn secrets_binary_and_ignored_files_are_not_searched() {
         &[
             "a.txt:1: token=1",
             "(left out, because their names say that they hold secrets or settings: 3 files)",
+            "(not everything was searched: binary: data.bin)",
         ],
     );
     check(
@@ -133,13 +143,58 @@ fn context_and_limit_bound_what_is_shown() {
 }
 
 #[test]
-fn long_lines_are_cut_and_huge_ones_end_the_search_of_their_file() {
-    let (dir, work_dir) = tree(&[("a", &format!("hit {}\n", "é".repeat(500))), ("z", "hit\n")]);
-    fs::write(dir.path().join("m"), "x".repeat(3 << 20)).unwrap();
+fn long_lines_are_searched_and_cut() {
+    let long = |end: &str| format!("first hit\n{}{end}\nlast hit\n", "var a = 1;".repeat(120_000));
+    let (dir, work_dir) = tree(&[("a", &format!("hit {}\n", "é".repeat(500))), ("m.js", &long("hit"))]);
     let text = search(&work_dir, "hit");
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 2, "{text}");
-    assert!(lines[0].len() < 260 && lines[0].ends_with('…') && lines[1] == "z:1: hit", "{text}");
+    assert!(lines[0].len() < 260 && lines[0].ends_with('…'), "{text}");
+    assert_eq!(lines[1], "m.js:1: first hit");
+    assert!(lines[2].starts_with("m.js:2: var a") && lines[2].len() < 260, "{text}");
+    assert_eq!(lines[3..], ["m.js:3: last hit"]);
+    fs::write(dir.path().join("m.js"), format!("{}hit\nlast hit\n", "x".repeat(17 << 20))).unwrap();
+    check(
+        &work_dir,
+        &json!({"pattern": "hit$"}),
+        &["m.js:2: last hit", "(not everything was searched: a line of more than 16 MiB: m.js)"],
+    );
+}
+
+#[test]
+fn what_is_there_is_found() {
+    let (dir, work_dir) = tree(&[("log", "one\nneedle two\nx\0needle\n"), ("crlf", "alpha\r\nbeta\r\n\r\n")]);
+    check(&work_dir, &json!({"pattern": "needle"}), &["log:2: needle two", "log:3: x␀needle"]);
+    check(&work_dir, &json!({"pattern": "^alpha$|^$"}), &["crlf:1: alpha", "crlf:3: "]);
+    check(&work_dir, &json!({"pattern": "a.*\\r$"}), &["crlf:1: alpha", "crlf:2: beta"]);
+    fs::write(dir.path().join("log"), format!("{}needle\n", "line\n".repeat(20_000) + "\0\0")).unwrap();
+    check(&work_dir, &json!({"pattern": "needle"}), &["log:20001: ␀␀needle"]);
+    fs::write(dir.path().join("a\tb"), "pin\n").unwrap();
+    fs::write(dir.path().join(OsStr::from_bytes(b"\xe9l")), "pin\n").unwrap();
+    fs::create_dir(dir.path().join("d\t")).unwrap();
+    let odd =
+        "(not everything was searched: a directory whose name is not UTF-8 or has control characters: d\\t)";
+    check(&work_dir, &json!({"pattern": "pin"}), &["\\xe9l:1: pin", "a\\tb:1: pin", odd]);
+}
+
+#[test]
+fn what_is_no_regular_expression_is_said() {
+    let (_dir, work_dir) = tree(&[("a", "foo(x):\nbar(?=y)\n")]);
+    for (pattern, why) in [
+        ("foo(?=\\()", "look-around, including look-ahead and look-behind, is not supported"),
+        ("(o)\\1", "backreferences are not supported"),
+        ("foo\\(x\\):\\n", "a pattern is compared with one line at a time"),
+    ] {
+        let want = format!(
+            "`{pattern}` is no regular expression here ({why}), so it was searched as plain text, and no line has that in 1 file"
+        );
+        check(&work_dir, &json!({"pattern": pattern}), &[&want]);
+    }
+    check(&work_dir, &json!({"pattern": "bar(?=y)"}), &["a:2: bar(?=y)"]);
+    let lines = search(&work_dir, "foo(x):\nbar");
+    assert!(
+        lines.starts_with("failed: the pattern cannot be searched: a pattern is compared with one line"),
+        "{lines}"
+    );
 }
 
 #[test]
@@ -150,7 +205,11 @@ fn many_matches_and_costly_patterns_stay_within_their_limits() {
     assert!(search(&work_dir, "(a+)+$").contains("50 of 20000"));
     assert_eq!(
         search(&work_dir, &"(((a{100}){100}){100})".repeat(4)),
-        format!("no line matches {} in 1 file", "(((a{100}){100}){100})".repeat(4))
+        format!(
+            "`{}` is no regular expression here (compiled regex exceeds size limit of 1048576), so it was searched \
+             as plain text, and no line has that in 1 file",
+            "(((a{100}){100}){100})".repeat(4)
+        )
     );
 }
 

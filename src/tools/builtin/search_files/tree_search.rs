@@ -16,14 +16,18 @@ use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 
 use super::{
-    file_search::{self, Input, Interruptible},
+    file_search::{self, Input, Interruptible, LineSink, Searched},
     lines::{Limits, Lines, Part},
 };
 use crate::{
     core::Cancel,
     tools::{
         Workspace,
-        builtin::{Failure, walk::WalkEnd},
+        builtin::{
+            Failure,
+            left_out::{BINARY, LeftOut, UNREADABLE},
+            walk::{FoundName, WalkEnd},
+        },
         read_effect::{OpenDirs, Opened},
     },
 };
@@ -52,6 +56,8 @@ pub(super) struct Found {
     pub searched: usize,
     /// The number of files that were not searched because their names say that they hold secrets or settings.
     pub withheld: usize,
+    /// The files that were not searched, or not as a whole.
+    pub left_out: LeftOut,
     /// The reason why not everything was searched.
     pub stopped: Option<&'static str>,
 }
@@ -66,7 +72,7 @@ pub(super) fn search_all(
     workspace: &Workspace,
     query: &Query,
     cancel: &Cancel,
-    walk: impl FnOnce(&mut dyn FnMut(String)) -> Result<WalkEnd, Failure>,
+    walk: impl FnOnce(&mut dyn FnMut(FoundName)) -> Result<WalkEnd, Failure>,
 ) -> Result<(Found, WalkEnd), Failure> {
     let (queue, names) = mpsc::channel();
     let search = TreeSearch {
@@ -93,6 +99,7 @@ pub(super) fn search_all(
         plain.add_part(batch.plain);
         found.searched += batch.searched;
         found.withheld += batch.withheld;
+        found.left_out.append(&batch.left_out);
         found.stopped = batch.is_stopped.then_some(TOO_LONG);
     }
     found.lines = if regex.matching() == 0 { plain } else { regex };
@@ -114,14 +121,14 @@ struct TreeSearch<'a> {
 /// The names of some files that follow each other.
 struct NameBatch {
     number: usize,
-    names: Vec<String>,
+    names: Vec<FoundName>,
 }
 
 /// Puts names together to batches, and sends them to the threads.
 struct Queue {
     batches: mpsc::Sender<NameBatch>,
     number: usize,
-    names: Vec<String>,
+    names: Vec<FoundName>,
 }
 
 impl Queue {
@@ -130,7 +137,7 @@ impl Queue {
     }
 
     /// Returns true if this completes a batch.
-    fn add(&mut self, name: String) -> bool {
+    fn add(&mut self, name: FoundName) -> bool {
         self.names.push(name);
         let is_full = self.names.len() == FILES_AT_ONCE;
         if is_full {
@@ -160,6 +167,7 @@ struct Batch {
     plain: Part,
     searched: usize,
     withheld: usize,
+    left_out: LeftOut,
     is_stopped: bool,
 }
 
@@ -168,7 +176,7 @@ impl TreeSearch<'_> {
     fn run_on_threads(
         &self,
         mut queue: Queue,
-        walk: impl FnOnce(&mut dyn FnMut(String)) -> Result<WalkEnd, Failure>,
+        walk: impl FnOnce(&mut dyn FnMut(FoundName)) -> Result<WalkEnd, Failure>,
     ) -> Result<(Vec<Batch>, WalkEnd), Failure> {
         let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         thread::scope(|scope| {
@@ -232,58 +240,63 @@ impl<'a> Worker<'a> {
         batches
     }
 
-    fn batch(&mut self, number: usize, names: &[String]) -> Batch {
+    fn batch(&mut self, number: usize, names: &[FoundName]) -> Batch {
         let (regex_before, plain_before) = (self.regex.matching(), self.plain.matching());
         let (mut searched, mut withheld, mut is_stopped) = (0, 0, false);
-        for name in names {
+        let mut left_out = LeftOut::default();
+        for FoundName { path, odd } in names {
             if self.search.cancel.is_cancelled() {
                 is_stopped = true;
                 break;
             }
-            match self.dirs.open(name) {
+            match self.dirs.open(path, odd.as_deref()) {
                 Opened::Withheld => withheld += 1,
-                // A file that was removed or cannot be read has no lines.
-                Opened::Unreadable => {}
-                Opened::File(file, bytes) => {
-                    searched += 1;
-                    if !self.file(name, &file, bytes) {
+                Opened::Unreadable => left_out.add(UNREADABLE, path),
+                Opened::File(file, bytes) => match self.file(path, &file, bytes) {
+                    Searched::Whole => searched += 1,
+                    Searched::Partly(why) => {
+                        searched += usize::from(![BINARY, UNREADABLE].contains(&why));
+                        left_out.add(why, path);
+                    }
+                    Searched::Stopped => {
                         is_stopped = true;
                         break;
                     }
-                }
+                },
             }
         }
         let (regex, plain) = (self.regex.take_part(regex_before), self.plain.take_part(plain_before));
-        Batch { number, regex, plain, searched, withheld, is_stopped }
+        Batch { number, regex, plain, searched, withheld, left_out, is_stopped }
     }
 
-    /// Returns false if the search ends here.
-    fn file(&mut self, name: &str, mut file: &File, bytes: Option<u64>) -> bool {
+    fn file(&mut self, name: &str, mut file: &File, bytes: Option<u64>) -> Searched {
         let TreeSearch { query, cancel, end, has_regex_match, .. } = self.search;
         if Instant::now() > *end {
-            return false;
+            return Searched::Stopped;
         }
         // A small file is read once for both patterns, in one system call.
         let whole = bytes.and_then(|bytes| read_whole(file, bytes, &mut self.buffer));
         let input = || match whole {
             Some(length) => Input::Whole(&self.buffer[..length]),
-            None => Input::File(Interruptible { file, cancel, end: *end }),
+            None => Input::File(Interruptible::new(file, cancel, *end)),
         };
+        let mut is_binary = false;
+        let mut searched = Searched::Whole;
         if let Some(pattern) = &query.regex {
-            if !file_search::search(&mut self.searcher, pattern, name, input(), &mut self.regex) {
-                return false;
-            }
+            let sink = LineSink { lines: &mut self.regex, name, is_binary: &mut is_binary };
+            searched = file_search::search(&mut self.searcher, pattern, input(), sink);
             if self.regex.matching() > 0 {
                 has_regex_match.store(true, Ordering::Relaxed);
             }
         }
-        let Some(pattern) = &query.plain else { return true };
-        if has_regex_match.load(Ordering::Relaxed)
-            || query.regex.is_some() && whole.is_none() && file.rewind().is_err()
+        if let (Some(pattern), Searched::Whole | Searched::Partly(_)) = (&query.plain, &searched)
+            && !has_regex_match.load(Ordering::Relaxed)
+            && (query.regex.is_none() || whole.is_some() || file.rewind().is_ok())
         {
-            return true;
+            let sink = LineSink { lines: &mut self.plain, name, is_binary: &mut is_binary };
+            searched = file_search::search(&mut self.searcher, pattern, input(), sink);
         }
-        file_search::search(&mut self.searcher, pattern, name, input(), &mut self.plain)
+        if is_binary && matches!(searched, Searched::Whole) { Searched::Partly(BINARY) } else { searched }
     }
 }
 

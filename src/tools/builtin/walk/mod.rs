@@ -3,13 +3,20 @@
 mod pattern;
 
 use std::{
-    os::fd::OwnedFd,
+    ffi::{OsStr, OsString},
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     time::{Duration, Instant},
 };
 
-use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::{
+    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    io::Errno,
+};
 
-use super::Failure;
+use super::{
+    Failure,
+    left_out::{self, LeftOut},
+};
 use crate::{
     core::Cancel,
     tools::{Effect, FileError, Workspace, gitignore::IgnoreRules, read_effect},
@@ -28,7 +35,17 @@ const MAX_DEPTH: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub names: Vec<String>,
+    /// The names that no tool can be called with, escaped.
+    pub odd_names: Vec<String>,
     pub end: WalkEnd,
+}
+
+/// A file or a directory that was found.
+pub(super) struct FoundName {
+    /// The path, escaped if its last part cannot stand in a call: it is not UTF-8 or has control characters.
+    pub path: String,
+    /// The last part as it is, if it is escaped in the path.
+    pub odd: Option<OsString>,
 }
 
 /// Facts about a walk that has ended.
@@ -40,6 +57,8 @@ pub(super) struct WalkEnd {
     pub deeper: bool,
     /// The reason why the list may be incomplete.
     pub truncated: Option<&'static str>,
+    /// The directories that could not be looked into.
+    pub left_out: LeftOut,
 }
 
 struct Walk<'a> {
@@ -51,7 +70,7 @@ struct Walk<'a> {
     entries: usize,
     started: Instant,
     /// Is given each name.
-    found: &'a mut dyn FnMut(String),
+    found: &'a mut dyn FnMut(FoundName),
     names: usize,
     end: WalkEnd,
 }
@@ -61,6 +80,8 @@ struct Stop;
 
 struct Entry {
     name: String,
+    /// The name as it is, if it is escaped in `name`.
+    odd: Option<OsString>,
     is_dir: bool,
     is_link: bool,
     is_file: bool,
@@ -96,7 +117,7 @@ pub(super) fn each(
     pattern: &Pattern,
     limit: usize,
     cancel: &Cancel,
-    found: &mut dyn FnMut(String),
+    found: &mut dyn FnMut(FoundName),
 ) -> Result<WalkEnd, Failure> {
     each_within(workspace, pattern, limit, TIME_LIMIT, cancel, found)
 }
@@ -132,9 +153,12 @@ pub(super) fn list_within(
     time: Duration,
     cancel: &Cancel,
 ) -> Result<Listing, Failure> {
-    let mut names = Vec::new();
-    let end = each_within(workspace, pattern, limit, time, cancel, &mut |name| names.push(name))?;
-    Ok(Listing { names, end })
+    let (mut names, mut odd_names) = (Vec::new(), Vec::new());
+    let end = each_within(workspace, pattern, limit, time, cancel, &mut |found| match found.odd {
+        None => names.push(found.path),
+        Some(_) => odd_names.push(found.path),
+    })?;
+    Ok(Listing { names, odd_names, end })
 }
 
 fn each_within(
@@ -143,7 +167,7 @@ fn each_within(
     limit: usize,
     time: Duration,
     cancel: &Cancel,
-    found: &mut dyn FnMut(String),
+    found: &mut dyn FnMut(FoundName),
 ) -> Result<WalkEnd, Failure> {
     let mut walk = Walk {
         workspace,
@@ -164,15 +188,7 @@ fn each_within(
         Err(FileError::Missing(_)) => return Ok(walk.end),
         Err(error) => return Err(error.into()),
     };
-    let mut rules = IgnoreRules::none();
-    let mut parent = String::new();
-    for part in base.split('/').filter(|part| !part.is_empty()) {
-        rules = rules.with_file_in(&parent, workspace);
-        if !parent.is_empty() {
-            parent.push('/');
-        }
-        parent.push_str(part);
-    }
+    let rules = workspace.outer_rules().down_to(base, workspace);
     let ended = walk.directory(&dir, base, 0, &rules);
     if cancel.is_cancelled() {
         return Err(Failure::cancelled());
@@ -197,7 +213,7 @@ impl Walk<'_> {
                 if !self.pattern.ends_in_literal && rules.is_ignored(&path, entry.is_dir) {
                     self.end.ignored = true;
                 } else {
-                    self.add(&path)?;
+                    self.add(&path, entry.odd.clone())?;
                 }
             }
             if entry.is_dir && entry.name != ".git" {
@@ -207,12 +223,15 @@ impl Walk<'_> {
                     self.end.ignored = true;
                 } else if level + 1 >= MAX_DEPTH {
                     self.end.truncated = Some("some directories are too deep");
+                } else if entry.odd.is_some() {
+                    self.end.left_out.add(left_out::ODD_DIRECTORY, &path);
                 } else {
                     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                    // A directory that cannot be opened, because it was removed or is not readable for
-                    // the daemon, is listed as if it were empty.
-                    if let Ok(inner) = fs::openat(dir, entry.name.as_str(), flags, Mode::empty()) {
-                        self.directory(&inner, &path, level + 1, &rules)?;
+                    match fs::openat(dir, entry.name.as_str(), flags, Mode::empty()) {
+                        Ok(inner) => self.directory(&inner, &path, level + 1, &rules)?,
+                        // It was removed or replaced meanwhile.
+                        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                        Err(_) => self.end.left_out.add(left_out::UNREADABLE, &format!("{path}/")),
                     }
                 }
             }
@@ -237,9 +256,8 @@ impl Walk<'_> {
                 self.end.truncated = Some("it took too long to look at all");
                 return Err(Stop);
             }
-            // A name that is not UTF-8 cannot be written in JSON, so no tool could be called with it.
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") || name.chars().any(char::is_control) {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
                 continue;
             }
             let kind = match entry.file_type() {
@@ -247,8 +265,10 @@ impl Walk<'_> {
                     .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
                 kind => kind,
             };
+            let escaped = left_out::escaped(name);
             entries.push(Entry {
-                name: name.to_owned(),
+                odd: escaped.is_some().then(|| name.to_owned()),
+                name: escaped.unwrap_or_else(|| name.to_string_lossy().into_owned()),
                 is_dir: kind == FileType::Directory,
                 is_link: kind == FileType::Symlink,
                 is_file: kind == FileType::RegularFile,
@@ -272,14 +292,14 @@ impl Walk<'_> {
         self.workspace.path(path).is_ok_and(|path| self.workspace.open(&path).is_ok())
     }
 
-    fn add(&mut self, path: &str) -> Result<(), Stop> {
+    fn add(&mut self, path: &str, odd: Option<OsString>) -> Result<(), Stop> {
         if self.names == self.limit {
             self.end.truncated = Some("the list is long");
             return Err(Stop);
         }
         let slash = if self.pattern.directories { "/" } else { "" };
         self.names += 1;
-        (self.found)(format!("{path}{slash}"));
+        (self.found)(FoundName { path: format!("{path}{slash}"), odd });
         Ok(())
     }
 }

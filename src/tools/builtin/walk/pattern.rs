@@ -26,7 +26,7 @@ enum Matcher {
     All,
     /// The paths with this many `/`. Compiling the glob that says the same takes longer than listing a small directory.
     Level(usize),
-    /// A `GlobSet` of one glob because, unlike `GlobMatcher`, it returns an error when the pattern is too large to compile.
+    /// A `GlobSet`, also of one glob, because unlike `GlobMatcher`, it returns an error when the pattern is too large to compile.
     Glob(GlobSet),
 }
 
@@ -54,17 +54,15 @@ impl Pattern {
             .map_err(|why| format!("the pattern `{}` {why}", text.chars().take(128).collect::<String>()))?;
         // Braces may contain a `/`. The first part of such an alternative contains the `{`, so it and
         // all parts after it do not count as plain names.
-        let plain = parts.iter().take_while(|part| is_plain(part)).count();
+        let plain = literal_parts(&parts, workspace);
         let base = parts[..plain.min(parts.len().saturating_sub(1))].join("/");
         let depth = (!text.contains("**")).then(|| parts.len() - count_parts(&base));
         let matcher = match parts[..] {
             ["**"] => Matcher::All,
             _ => {
-                let glob = GlobBuilder::new(&parts.join("/")).literal_separator(true).build();
-                let set = glob.and_then(|glob| GlobSet::new([glob]));
-                Matcher::Glob(
-                    set.map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?,
-                )
+                let set = glob_set(parts.split_at(plain))
+                    .map_err(|error| format!("the pattern `{text}` is not a glob: {}", error.kind()))?;
+                Matcher::Glob(set)
             }
         };
         Ok(Self {
@@ -73,7 +71,7 @@ impl Pattern {
             depth,
             literal: (plain == parts.len() && !text.ends_with('/')).then(|| parts.join("/")),
             directories: text.ends_with('/') && !parts.is_empty(),
-            ends_in_literal: parts.last().is_some_and(|part| is_plain(part)),
+            ends_in_literal: plain == parts.len() || parts.last().is_some_and(|part| is_plain(part)),
         })
     }
 
@@ -105,6 +103,37 @@ impl Pattern {
     pub(in crate::tools::builtin) fn can_match_at(&self, levels: usize) -> bool {
         self.depth.is_none_or(|depth| levels < depth)
     }
+}
+
+/// Returns the number of parts at the beginning that name something: they have no wildcards, or exist as they are.
+fn literal_parts(parts: &[&str], workspace: &Workspace) -> usize {
+    let exists = |end: usize| {
+        let path = parts[..=end].join("/");
+        workspace.open_dir(&path).is_ok()
+            || workspace.path(&path).is_ok_and(|path| workspace.open(&path).is_ok())
+    };
+    (0..parts.len()).take_while(|&at| is_plain(parts[at]) || exists(at)).count()
+}
+
+/// Returns the globs of a pattern, of which the first parts are names. Brackets may be a part of the names that it matches, too:
+/// `**/[id].tsx`.
+fn glob_set((names, globs): (&[&str], &[&str])) -> Result<GlobSet, globset::Error> {
+    let globs = globs.join("/");
+    let literal = without_brackets(&globs);
+    let mut forms = vec![&globs];
+    forms.extend((literal != globs).then_some(&literal));
+    let whole = |form: &String| {
+        let parts =
+            names.iter().map(|name| globset::escape(name)).chain((!form.is_empty()).then(|| form.clone()));
+        GlobBuilder::new(&parts.collect::<Vec<_>>().join("/")).literal_separator(true).build()
+    };
+    GlobSet::new(forms.into_iter().map(whole).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Returns the glob that matches brackets and braces as they are.
+fn without_brackets(glob: &str) -> String {
+    let escaped = |c: char| if "[]{}".contains(c) { format!("[{c}]") } else { c.to_string() };
+    glob.chars().map(escaped).collect()
 }
 
 fn is_plain(part: &str) -> bool {

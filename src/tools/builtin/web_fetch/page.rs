@@ -2,8 +2,13 @@
 
 use std::{borrow::Cow, fmt::Write};
 
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+
 use super::{super::MAX_OUTPUT, html};
 use crate::core::Cancel;
+
+/// The bytes of markup in which its encoding is named. Source: the HTML standard.
+const MARKUP_HEAD: usize = 1024;
 
 /// A response with its decoded body.
 #[derive(Debug, Default)]
@@ -25,7 +30,7 @@ pub(super) struct Page {
 impl Page {
     /// Returns the text for the model. With `raw`, HTML is left as it is. Returns `None` after a cancel.
     pub(super) fn render(&self, raw: bool, cancel: &Cancel) -> Option<String> {
-        let text = self.text(raw, cancel)?;
+        let (text, is_lossy) = self.text(raw, cancel)?;
         let (text, shortened) = truncate(&text);
         let mut output = format!("Status: {}\n", self.status);
         if let Some(url) = &self.redirected_to {
@@ -36,30 +41,52 @@ impl Page {
         if self.truncated || shortened {
             output.push_str("(Response truncated due to size limit)\n");
         }
+        if is_lossy {
+            output.push_str("(What is no text in the encoding of the page is shown as \u{FFFD})\n");
+        }
         if let Some(note) = &self.note {
             let _ = writeln!(output, "({note})");
         }
         Some(output + "\n" + text)
     }
 
-    fn text(&self, raw: bool, cancel: &Cancel) -> Option<Cow<'_, str>> {
+    /// Returns the text, and true if not all of the body is text in its encoding.
+    fn text(&self, raw: bool, cancel: &Cancel) -> Option<(Cow<'_, str>, bool)> {
+        let whole = |text| Some((text, false));
         if self.body.is_empty() {
-            return Some(Cow::Borrowed(""));
+            return whole(Cow::Borrowed(""));
         }
         if let Some(encoding) = &self.encoding {
-            return Some(format!("(not shown: the body is encoded as {encoding})").into());
+            return whole(format!("(not shown: the body is encoded as {encoding})").into());
         }
         let kind = self.media_type();
-        if !is_text(&kind, &self.body) {
-            return Some(format!("(not shown: {} bytes of binary content)", self.body.len()).into());
+        let charset = self.charset(&kind);
+        if !is_text(&kind, &self.body) && !is_utf16(charset) {
+            return whole(format!("(not shown: {} bytes of binary content)", self.body.len()).into());
         }
-        let text = decode(&self.body, self.content_type.as_deref());
+        let (text, _, is_lossy) = charset.decode(&self.body);
         let is_html = kind == "text/html" || kind == "application/xhtml+xml";
         if !is_html || raw {
-            return Some(text);
+            return Some((text, is_lossy));
         }
         let visible = html::to_text(&text, MAX_OUTPUT + 1, cancel)?;
-        Some(if visible.is_empty() { text } else { visible.into() })
+        Some((if visible.is_empty() { text } else { visible.into() }, is_lossy))
+    }
+
+    /// Returns the encoding of the body: that of its byte order mark, or the one that the header or the markup names. A
+    /// body that is UTF-8 is taken as such whatever they say, because servers often name another one.
+    fn charset(&self, kind: &str) -> &'static Encoding {
+        if let Some((marked, _)) = Encoding::for_bom(&self.body) {
+            return marked;
+        }
+        let parameters = self.content_type.as_deref().unwrap_or_default();
+        let is_markup = kind.contains("html") || kind.contains("xml");
+        let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MARKUP_HEAD)]);
+        let in_markup = || if is_markup { named_in_markup(&head) } else { None };
+        let named = label_after("charset", parameters).or_else(in_markup).unwrap_or(UTF_8);
+        // The bytes of these two can be UTF-8 by chance.
+        let is_certain = is_utf16(named) || named == ISO_2022_JP;
+        if !is_certain && std::str::from_utf8(&self.body).is_ok() { UTF_8 } else { named }
     }
 
     /// Returns the media type in lower case and without its parameters.
@@ -76,17 +103,30 @@ fn is_text(kind: &str, body: &[u8]) -> bool {
     (is_markup || !binary) && !body.contains(&0)
 }
 
-/// Decodes the body. A body that is not UTF-8 and declares a charset of the Latin-1 family is read as
-/// Latin-1, which is the only other charset that is still common.
-fn decode<'a>(body: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
-    let parameters = content_type.unwrap_or_default().to_ascii_lowercase();
-    let charset = parameters.split_once("charset=").map(|(_, charset)| charset.trim_matches(['"', ' ', ';']));
-    let latin = matches!(charset, Some("iso-8859-1" | "latin1" | "windows-1252" | "us-ascii"));
-    match std::str::from_utf8(body) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) if latin => body.iter().map(|&byte| char::from(byte)).collect(),
-        Err(_) => String::from_utf8_lossy(body),
-    }
+fn is_utf16(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
+}
+
+/// Returns the encoding that a `<meta>` element or the XML declaration names. Markup that can be read so far is not UTF-16.
+fn named_in_markup(head: &str) -> Option<&'static Encoding> {
+    let mut tags = head.split('<').filter_map(|tag| tag.split('>').next());
+    let named = tags.find_map(|tag| match tag.get(..4)?.to_ascii_lowercase().as_str() {
+        "meta" => label_after("charset", tag),
+        "?xml" => label_after("encoding", tag),
+        _ => None,
+    });
+    named.filter(|encoding| !is_utf16(encoding))
+}
+
+/// Returns the encoding whose label stands after `name` and `=` in the text.
+fn label_after(name: &str, text: &str) -> Option<&'static Encoding> {
+    let at = text.to_ascii_lowercase().find(name)?;
+    let value = text[at + name.len()..].trim_start().strip_prefix('=')?.trim_start();
+    let label = value
+        .trim_start_matches(['"', '\''])
+        .split(|c: char| c.is_whitespace() || "\"';/".contains(c))
+        .next()?;
+    Encoding::for_label(label.as_bytes())
 }
 
 /// Returns the part of the text that the model reads, and whether that is less than all of it.
@@ -165,12 +205,32 @@ mod tests {
     }
 
     #[test]
-    fn latin_1_is_decoded_if_it_is_declared() {
-        assert!(
-            render(&page("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec()), false).ends_with("café")
-        );
-        assert!(render(&page("text/plain", b"caf\xe9".to_vec()), false).ends_with("caf\u{FFFD}"));
-        assert!(render(&page("text/plain; charset=iso-8859-1", "café"), false).ends_with("café"));
+    fn the_body_is_decoded_as_it_is_marked_or_declared() {
+        let meta =
+            |name: &str, body: &[u8]| [format!("<meta charset='{name}'><p>").as_bytes(), body].concat();
+        let sjis = b"\x93\xfa\x96\x7b\x8c\xea";
+        let http_equiv =
+            b"<!doctype html><META http-equiv=x content=\"text/html; charset=EUC-KR\"><p>\xc7\xd1";
+        for (kind, body, want) in [
+            ("text/plain; charset=ISO-8859-1", b"caf\xe9".to_vec(), "café"),
+            ("text/plain; charset=iso-8859-1", "café".into(), "café"),
+            ("text/html; charset=\"Shift_JIS\"", sjis.to_vec(), "日本語"),
+            ("text/html", meta("shift_jis", sjis), "日本語"),
+            ("text/html; charset=klingon", meta("Shift_JIS", sjis), "日本語"),
+            ("text/html", http_equiv.to_vec(), "한"),
+            ("text/plain; Charset = gbk ; x=y", b"\xd6\xd0\xce\xc4".to_vec(), "中文"),
+            ("text/plain;charset=windows-1251", b"\xcf\xf0\xe8".to_vec(), "При"),
+            ("text/plain; charset=iso-2022-jp", b"\x1b$BF|K\\\x1b(B".to_vec(), "日本"),
+            ("application/xml", b"<?xml version='1.0' encoding='koi8-r'?><a>\xc4</a>".to_vec(), "<a>д</a>"),
+            ("text/html; charset=utf-16", b"\xff\xfeh\0\xe9\0".to_vec(), "hé"),
+            ("text/plain; charset=utf-16be", b"\0h\0\xe9".to_vec(), "hé"),
+            ("text/plain; charset=gbk", b"\xef\xbb\xbfcaf\xc3\xa9".to_vec(), "\ncafé"),
+        ] {
+            let text = render(&page(kind, body), false);
+            assert!(text.ends_with(want) && !text.contains('\u{FFFD}'), "{kind}: {text}");
+        }
+        let lossy = render(&page("text/plain", b"caf\xe9".to_vec()), false);
+        assert!(lossy.ends_with("encoding of the page is shown as \u{FFFD})\n\ncaf\u{FFFD}"), "{lossy}");
     }
 
     #[test]
