@@ -286,4 +286,21 @@ mod tests {
         assert!(proposal.caution.is_some() && !proposal.command.unwrap().is_sealed);
         assert!(!dir.path().join("made").exists());
     }
+
+    #[test]
+    fn the_sandbox_is_tried_once_for_all_copies_of_a_runner() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (launcher, tried) = (dir.path().join("launcher"), dir.path().join("tried"));
+        std::fs::write(&launcher, format!("#!/bin/sh\necho x >> {}\nexit 1\n", tried.display())).unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        let host = CommandHost { launcher: Some(launcher), ..CommandHost::default() };
+        let runner = CommandRunner::new(&CommandsConfig::default(), &host, &home).unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        runner.propose("ls", 9, &work_dir);
+        let first = std::fs::read_to_string(&tried).unwrap();
+        runner.clone().propose("ls", 9, &work_dir);
+        assert_eq!(std::fs::read_to_string(&tried).unwrap(), first);
+    }
 }
