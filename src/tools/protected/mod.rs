@@ -15,6 +15,7 @@ pub(in crate::tools) mod tests;
 use std::collections::HashSet;
 
 use super::workspace::{InnerPath, Location, Workspace};
+use crate::core::{belongs_to, is_misleading};
 pub(super) use dir::DirNames;
 pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
 use table::Class;
@@ -82,32 +83,21 @@ fn normalized(name: &str) -> String {
     if name.is_ascii() {
         return name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
     }
-    let visible = name.chars().filter(|&c| {
-        !is_deceptive(c)
-            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{AD}')
-    });
+    let visible = name.chars().filter(|&c| !is_misleading(c));
     // Upper case comes first, because some characters differ only in lower case, such as the long s.
     let folded: String = visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     folded.trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// Returns a sentence about the first character that makes the text look different from what it says, if
-/// there is one.
+/// there is one. A byte order mark may be at its beginning.
 pub(super) fn hidden_character_caution(text: &str) -> Option<String> {
-    let found = text.chars().find(|&c| is_deceptive(c))?;
+    let mut previous = ' ';
+    let mut characters = text.strip_prefix('\u{feff}').unwrap_or(text).chars();
+    let found = characters.find(|&c| {
+        let is_hidden = is_misleading(c) && !belongs_to(previous, c);
+        previous = c;
+        is_hidden
+    })?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
-}
-
-/// Returns true for a character that changes the direction of the text around it, and for invisible
-/// tag characters.
-pub(super) fn is_deceptive(c: char) -> bool {
-    is_bidi(c) || is_tag(c)
-}
-
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
-fn is_tag(c: char) -> bool {
-    matches!(c, '\u{E0000}'..='\u{E007F}')
 }

@@ -82,5 +82,8 @@ fn names_are_compared_as_the_most_lenient_file_system_does() {
 fn text_with_deceptive_characters_is_noticed() {
     assert!(hidden_character_caution("a \u{202E}txt.exe").unwrap().contains("U+202E"));
     assert!(hidden_character_caution("tag \u{E0041}").is_some());
-    assert_eq!(hidden_character_caution("naïve 日本 👩\u{200D}👩 \t\n"), None);
+    assert!(
+        hidden_character_caution("rm\u{AD} x").is_some() && hidden_character_caution("x\u{FE01}").is_some()
+    );
+    assert_eq!(hidden_character_caution("\u{FEFF}❤\u{FE0F} naïve 日本 👩\u{200D}👩 \t\n"), None);
 }
