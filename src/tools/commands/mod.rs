@@ -1,6 +1,7 @@
 //! Command lines: which commands they run, which of them need no question, and how they are run.
 
 mod environment;
+mod known;
 mod line;
 mod linked_worktree;
 mod named;
