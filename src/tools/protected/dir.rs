@@ -28,6 +28,11 @@ impl DirNames {
         Self { access, is_protected, ends }
     }
 
+    /// Returns true if a person must approve the access to every file.
+    pub(super) fn protects_all(&self) -> bool {
+        self.is_protected
+    }
+
     /// Returns true if a person must approve the access to the file of this name.
     pub(in crate::tools) fn protects(&self, name: &str) -> bool {
         // A pattern that ends above the file protects the whole directory.

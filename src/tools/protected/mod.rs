@@ -8,6 +8,7 @@ mod dir;
 pub(super) mod git_files;
 mod index;
 mod inventory;
+mod secrets;
 mod table;
 #[cfg(test)]
 pub(in crate::tools) mod tests;
@@ -18,6 +19,7 @@ use super::workspace::{InnerPath, Location, Workspace};
 use crate::core::{belongs_to, is_misleading};
 pub(super) use dir::DirNames;
 pub(super) use inventory::{Inventory, ItemKind, LookLimits, reason};
+pub(super) use secrets::withheld_files;
 use table::Class;
 
 /// The action of a call on a file.
@@ -66,6 +68,11 @@ pub(super) fn is_protected_root(workspace: &Workspace) -> bool {
 /// links.
 pub(super) fn is_protected_path(path: &str) -> bool {
     class_of(path, Access::UnapprovedRead).is_some()
+}
+
+/// Returns true if the path says that its file holds keys or passwords. It is relative to the working directory.
+pub(super) fn holds_secrets(path: &str) -> bool {
+    class_of(path, Access::Read).is_some()
 }
 
 /// The reason for which the data directory is protected.

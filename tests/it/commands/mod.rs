@@ -6,6 +6,7 @@ mod doors;
 pub(crate) mod killed;
 mod network;
 mod new_names;
+mod reading;
 mod removals;
 mod running;
 mod undone;
