@@ -121,7 +121,8 @@ async fn run_one(run: &RunState, command: &str) -> Result<CommandResult, Stop> {
     let mut running = {
         let (work_dir, cancel, line) = (Arc::clone(&run.tools.work_dir), cancel.clone(), command.to_owned());
         blocking(move || {
-            let job = CommandJob { line: &line, seconds: runner.default_seconds(), names: &[] };
+            let job =
+                CommandJob { line: &line, seconds: runner.default_seconds(), names: &[], only_reads: false };
             runner.run(job, &work_dir, &cancel, &|_| {})
         })
     };

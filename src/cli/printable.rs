@@ -5,21 +5,23 @@ use std::{
     io::{self, Write},
 };
 
+use crate::core::{belongs_to, is_misleading};
+
 /// A filter that lets only text through.
 ///
 /// Model text, tool output, file names and errors can hold escape sequences that set the clipboard, rename
 /// the window or overwrite what was printed. The filter removes such a sequence as a whole, even if it
 /// arrives in several pieces. It drops all other control characters except line feed and tab. Characters that
-/// change how their neighbours look (bidirectional marks, zero-width characters, tags) are written as
-/// `\u{…}`.
+/// show nothing or change how their neighbours look are written as `\u{…}`, unless they are a part of the
+/// character before them, as in many emoji.
 ///
 /// Removing a sequence hides what was in it. Where a person decides by what is shown, use
-/// [`Printable::literal`], which writes every control character as `\u{…}` and removes nothing.
+/// [`Printable::literal`], which writes all of these as `\u{…}` and removes nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Printable {
     state: State,
     literal: bool,
-    /// The character before this one. It tells a joiner that a script needs from one that only hides.
+    /// The character before this one.
     previous: char,
 }
 
@@ -99,11 +101,7 @@ impl Printable {
             '\u{9b}' => self.state = State::Csi,
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::ControlString,
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
-            // Persian, the Indic scripts and composed emoji need the joiners.
-            '\u{200c}' | '\u{200d}' if !self.previous.is_ascii() && !is_misleading(self.previous) => {
-                out.push(c);
-            }
-            c if is_misleading(c) => push_escaped(c, out),
+            c if is_misleading(c) && (self.literal || !belongs_to(self.previous, c)) => push_escaped(c, out),
             c => out.push(c),
         }
         self.previous = c;
@@ -112,13 +110,6 @@ impl Printable {
 
 fn push_escaped(c: char, out: &mut String) {
     write!(out, "{}", c.escape_unicode()).expect("a String takes everything");
-}
-
-/// Returns true for a character that is invisible or changes how other characters look.
-pub(super) fn is_misleading(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Filters a whole text and removes escape sequences.
@@ -212,6 +203,11 @@ mod tests {
             ("می\u{200c}خواهم", "می\u{200c}خواهم"),
             ("👩\u{200d}🔬 ❤\u{fe0f}\u{200d}🔥", "👩\u{200d}🔬 ❤\u{fe0f}\u{200d}🔥"),
             ("é\u{200d}\u{200d}", "é\u{200d}\\u{200d}"),
+            (
+                "1\u{fe0f}\u{20e3} ☎\u{fe0e} ❤\u{fe0f}\u{fe0f}",
+                "1\u{fe0f}\u{20e3} ☎\u{fe0e} ❤\u{fe0f}\\u{fe0f}",
+            ),
+            ("rm\u{ad} x\u{3164}\u{2800}\u{fe01}", "rm\\u{ad} x\\u{3164}\\u{2800}\\u{fe01}"),
             ("x\u{e0041}\u{e0042}", "x\\u{e0041}\\u{e0042}"),
             ("\u{feff}\u{2028}\u{2060}\u{61c}", "\\u{feff}\\u{2028}\\u{2060}\\u{61c}"),
             ("日本語 ñ ß", "日本語 ñ ß"),
@@ -222,6 +218,7 @@ mod tests {
 
     #[test]
     fn literal_text_hides_nothing() {
+        assert_eq!(literal("é\u{200d}❤\u{fe0f}\u{ad}"), "é\\u{200d}❤\\u{fe0f}\\u{ad}");
         assert_eq!(literal("a\x1b]0;rm -rf\x07\r\u{9b}b\n\t"), "a\\u{1b}]0;rm -rf\\u{7}\\u{d}\\u{9b}b\n\t");
     }
 

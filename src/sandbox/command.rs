@@ -12,7 +12,8 @@ pub struct CommandSpec<'a> {
     pub work_dir: BorrowedFd<'a>,
     /// All environment variables of the command.
     pub environment: Vec<(String, String)>,
-    /// Paths in `work_dir`, relative to it, that the command may read and not change. Each has to exist, without links.
+    /// Paths in `work_dir`, relative to it, that the command may read and not change. Each has to exist, without links. The
+    /// empty path is `work_dir` itself.
     pub read_only: Vec<PathBuf>,
     /// Other directories in which the command may write. Without namespaces, nothing could keep it from writing single names in
     /// them, so they are left out there.

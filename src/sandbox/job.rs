@@ -36,6 +36,14 @@ pub(super) struct Job {
     pub temporary: Option<PathBuf>,
 }
 
+impl Job {
+    /// Returns true if the command may write nowhere in its working directory.
+    #[cfg(target_os = "linux")]
+    pub(super) fn only_reads(&self) -> bool {
+        self.read_only.iter().any(|path| path.as_os_str().is_empty())
+    }
+}
+
 /// From the inner process to the keeper, and from the keeper to the daemon.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {

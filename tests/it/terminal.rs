@@ -154,7 +154,7 @@ fn the_end_of_input_is_a_refusal() {
     run.type_keys("\x04");
     let (code, screen) = run.end();
     assert_eq!(code, 4, "{screen}");
-    let error = "kontekst: error: a tool was denied";
+    let error = "kontekst: refused";
     assert!(screen.lines().any(|line| line.starts_with(error)), "it has a line of its own: {screen}");
     assert!(!home.work_dir().join("a.txt").exists());
 }

@@ -146,7 +146,9 @@ impl fmt::Display for CliError {
             // Further lines of a text are indented, so that a message cannot imitate a line of ours.
             writeln!(f, "{label}: {}", printable(text.trim_end()).replace('\n', "\n    "))
         };
-        line(f, "kontekst: error", &self.message)?;
+        // A no of the user is no error.
+        let label = if self.status == ExitStatus::Denied { "kontekst" } else { "kontekst: error" };
+        line(f, label, &self.message)?;
         self.causes.iter().try_for_each(|cause| line(f, "  caused by", cause))?;
         self.hints.iter().try_for_each(|hint| line(f, "  hint", hint))
     }

@@ -40,19 +40,23 @@ pub(super) struct Decided {
     pub(super) note: Option<String>,
 }
 
+/// Returns the runner of commands. All that decide with it try the sandbox of this machine only once.
+pub(super) fn runner(home: &Home, config: &Config, environment: &Environment) -> Option<CommandRunner> {
+    let process = process_env(environment);
+    let host = CommandHost { launcher: process.launcher, environment: process.environment };
+    CommandRunner::new(&config.commands, &host, home)
+}
+
 impl Decider {
     pub(super) fn new(
         home: &Home,
         config: &Config,
-        environment: &Environment,
+        runner: Option<CommandRunner>,
         dir: &Path,
         caller: &Caller,
     ) -> Result<Self, CliError> {
         let work_dir = WorkDir::new(dir, home).map_err(|error| CliError::usage(error.to_string()))?;
         let policy = Policy::load(home, &config.commands, &work_dir, caller)?;
-        let process = process_env(environment);
-        let host = CommandHost { launcher: process.launcher, environment: process.environment };
-        let runner = CommandRunner::new(&config.commands, &host, home);
         Ok(Self { work_dir, policy, runner, config: config.clone(), headless: caller.headless })
     }
 

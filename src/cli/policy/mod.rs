@@ -83,8 +83,9 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     let Args { working_dir, json, command } = args;
     let dir = PathBuf::from(working_dir::chosen_or_current(working_dir)?);
     let config = Config::load(home)?;
+    let runner = decision::runner(home, &config, environment);
     let decider = |dir: &std::path::Path, headless| {
-        Decider::new(home, &config, environment, dir, &Caller { headless, ..Caller::default() })
+        Decider::new(home, &config, runner.clone(), dir, &Caller { headless, ..Caller::default() })
     };
     match command {
         Command::Show => show::show(&decider(&dir, false)?, json),

@@ -330,7 +330,7 @@ impl RunConnection {
             Event::Completed(_) => Ok(ExitCode::SUCCESS),
             Event::Cancelled(cancelled) if cancelled.denied => match self.approver.unasked() {
                 Some(call) => Err(unasked_call::error(call, &cancelled.parked_run_id)),
-                None => Err(CliError::denied("a tool was denied")),
+                None => Err(CliError::denied("refused")),
             },
             Event::Cancelled(_) => Err(CliError::failed("the daemon cancelled the run")
                 .hint("it is probably stopping; run the command again")),

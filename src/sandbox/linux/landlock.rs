@@ -95,7 +95,7 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
     let work_dir = fs::read_link("/proc/self/cwd").unwrap_or_default();
     let hidden = rules.hidden.to_vec();
     // No names can be made in the directories above a path that is hidden in the working directory.
-    rules = rules.allow_around(&work_dir, &hidden, all)?;
+    rules = rules.allow_around(&work_dir, &hidden, if job.only_reads() { read } else { all })?;
     Ok(rules.ruleset.restrict_self()?.ruleset)
 }
 

@@ -66,9 +66,9 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     }
     build_dev(&kept.devices, size)?;
     kept.restore()?;
-    attach(tree.as_fd(), &work_dir)?;
+    attach(tree.as_fd(), &work_dir, if job.only_reads() { READ_ONLY } else { PLAIN })?;
     for (dir, tree) in &others {
-        attach(tree.as_fd(), &dir.path)?;
+        attach(tree.as_fd(), &dir.path, PLAIN)?;
     }
     for dir in existing(&EMPTIED) {
         restrict(&dir, READ_ONLY)?;
@@ -81,7 +81,9 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     for path in foreign_sockets.iter().filter(is_foreign) {
         hide(path)?;
     }
-    protect(&job.read_only, &work_dir)?;
+    if !job.only_reads() {
+        protect(&job.read_only, &work_dir)?;
+    }
     for (dir, _) in &others {
         protect(&dir.read_only, &dir.path)?;
     }
@@ -214,13 +216,13 @@ fn build_dev(devices: &[(&str, OwnedFd)], size: u64) -> io::Result<()> {
     restrict(dev, READ_ONLY)
 }
 
-/// Mounts a directory where it was, with all rights.
-fn attach(tree: BorrowedFd<'_>, dir: &Path) -> io::Result<()> {
+/// Mounts a directory where it was.
+fn attach(tree: BorrowedFd<'_>, dir: &Path, flags: MountFlags) -> io::Result<()> {
     fs::create_dir_all(dir).step(|| format!("make {}", dir.display()))?;
     move_mount(tree, "", CWD, dir, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
         .step(|| format!("show {}", dir.display()))?;
     for mount in mount_table::read()?.iter().filter(|mount| mount.path.starts_with(dir)) {
-        restrict(&mount.path, mount.flags.difference(MountFlags::empty()) | PLAIN)?;
+        restrict(&mount.path, mount.flags | flags)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
     sandbox::Ending,
-    tools::{CommandJob, CommandRunner, Proposal, Tool, WorkDir},
+    tools::{CommandJob, CommandRunner, Effect, Proposal, Tool, WorkDir},
 };
 
 use super::{Failure, args, outcome};
@@ -41,7 +41,8 @@ impl RunCommand {
         // Whoever watches sees the command above its output.
         print(format!("$ {line}\n"));
         let names = approved.command.as_ref().map_or(&[][..], |command| &command.names);
-        let job = CommandJob { line, seconds: self.seconds(args), names };
+        let only_reads = approved.effect == Effect::Reads;
+        let job = CommandJob { line, seconds: self.seconds(args), names, only_reads };
         let result = self.runner.run(job, work_dir, cancel, print).map_err(Failure::other)?;
         match result.ending {
             Ending::Cancelled => Err(Failure::cancelled()),
@@ -86,9 +87,7 @@ impl Tool for RunCommand {
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
         match line(args) {
             Ok(line) => self.runner.propose(line, self.seconds(args), work_dir),
-            Err(failure) => {
-                Proposal { effect: crate::tools::Effect::Refused(failure.message), ..Proposal::default() }
-            }
+            Err(failure) => Proposal { effect: Effect::Refused(failure.message), ..Proposal::default() },
         }
     }
 

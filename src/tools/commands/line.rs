@@ -34,6 +34,36 @@ pub(super) struct SimpleCommand {
     pub marks: Vec<String>,
     /// The files into which its output goes, if every shell reads their names in the same way.
     pub written: Vec<String>,
+    /// The files from which its input comes.
+    pub input: Vec<String>,
+}
+
+/// Commands of shells that change the shell itself, or evaluate a word as a program, a name or an expression.
+#[rustfmt::skip]
+const SHELL_COMMANDS: &[&str] = &[
+    "alias", "autoload", "bg", "bind", "builtin", "compgen", "complete", "compopt", "coproc", "declare",
+    "disown", "emulate", "enable", "eval", "exec", "export", "fc", "fg", "float", "functions", "getopts",
+    "hash", "history", "integer", "jobs", "let", "local", "mapfile", "nameref", "print", "read", "readarray",
+    "readonly", "set", "setopt", "shopt", "source", "trap", "typeset", "unalias", "unset", "unsetopt",
+    "vared", "wait", "zle", "zmodload", ".",
+];
+
+/// Commands that some shells run themselves, and of which some of them evaluate a word as an expression.
+#[rustfmt::skip]
+const EVALUATING: &[&str] = &[
+    "[", "break", "continue", "exit", "kill", "printf", "return", "shift", "sleep", "test", "type", "ulimit",
+    "umask",
+];
+
+/// Returns true if a shell may do more with the words of a command than give them to a program.
+fn is_for_the_shell(words: &[String]) -> bool {
+    let Some((name, arguments)) = words.split_first() else { return false };
+    // `printf -v` sets a variable.
+    let evaluates = || {
+        arguments.iter().any(|word| word.contains(['$', '`']))
+            || (name == "printf" && arguments.first().is_some_and(|word| word.starts_with('-')))
+    };
+    SHELL_COMMANDS.contains(&name.as_str()) || (EVALUATING.contains(&name.as_str()) && evaluates())
 }
 
 /// Reads a line.
@@ -137,7 +167,12 @@ impl Reader<'_> {
                 .all(|pair| !self.line[pair[0].end_byte()..pair[1].start_byte()].contains('\n'));
         // A name with `=` may be an assignment.
         let words = words.filter(|words| is_call && words.first().is_some_and(|name| !name.contains('=')));
+        let is_for_the_shell = words.as_deref().is_some_and(is_for_the_shell);
         let own = self.add(SimpleCommand { text, words, ..SimpleCommand::default() })?;
+        if is_for_the_shell {
+            self.found.is_plain = false;
+            self.mark(own, "changes the shell or is evaluated by it".to_owned());
+        }
         for part in parts {
             match part.kind() {
                 "variable_assignment" => {
@@ -197,7 +232,9 @@ impl Reader<'_> {
                 }
                 return Ok(());
             }
-            "word" if text.contains(['*', '?', '[', '~', '{']) => self.mark(own, format!("expands {text}")),
+            "word" if text.contains(['*', '?', '[', '~', '{']) && !is_plain_word(&text) => {
+                self.mark(own, format!("expands {text}"))
+            }
             _ => {}
         }
         for child in children(node) {
@@ -218,7 +255,8 @@ impl Reader<'_> {
         // The grammar counts words after the target to it, which the shell does not.
         let is_one = node.kind() == "file_redirect" && targets.len() == 1;
         match operator {
-            "<" if is_one && self.plain_word(targets[0]).is_some() => {
+            "<" if is_one && let Some(word) = self.plain_word(targets[0]) => {
+                self.found.commands[own].input.push(word);
                 self.mark(own, format!("reads {target}"));
             }
             ">" | ">>" if is_one && target == "/dev/null" => {}
@@ -256,7 +294,7 @@ impl Reader<'_> {
                 let [name] = parts[..] else { return None };
                 (name.byte_range() == node.byte_range()).then(|| self.plain_word(name))?
             }
-            "word" | "number" => text.bytes().all(is_plain_byte).then(|| text.to_owned()),
+            "word" | "number" => is_plain_word(text).then(|| text.to_owned()),
             "raw_string" => {
                 let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
                 (!inner.contains('\'')).then(|| inner.to_owned())
@@ -304,6 +342,16 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n')
 }
 
+/// Returns true for a word that no shell changes. A tilde is replaced only at the beginning of a name.
+fn is_plain_word(text: &str) -> bool {
+    let mut previous = b' ';
+    text.bytes().all(|byte| {
+        let is_plain = is_plain_byte(byte) || (byte == b'~' && previous.is_ascii_alphanumeric());
+        previous = byte;
+        is_plain
+    })
+}
+
 /// Returns true for a byte that no shell treats specially within a word.
 fn is_plain_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-./:@%+,=".contains(&byte)
@@ -344,6 +392,10 @@ mod tests {
         assert_eq!(plain("cargo test 2>&1"), one(&["cargo", "test"]));
         assert_eq!(plain("cargo test >/dev/null 2>&1 </dev/null"), one(&["cargo", "test"]));
         assert_eq!(plain("# run it\nmake test"), one(&["make", "test"]));
+        assert_eq!(plain("git diff HEAD~1"), one(&["git", "diff", "HEAD~1"]));
+        assert_eq!(plain("grep 'a$' x"), one(&["grep", "a$", "x"]));
+        assert_eq!(plain("test -f x"), one(&["test", "-f", "x"]));
+        assert_eq!(plain("printf '%s\\n' x"), one(&["printf", "%s\\n", "x"]));
         let many = plain("cd src && ls -la; cat a.txt | wc -l || true\npwd").unwrap();
         let names: Vec<&str> = many.iter().map(|words| words[0].as_str()).collect();
         assert_eq!(names, ["cd", "ls", "cat", "wc", "true", "pwd"]);
@@ -372,6 +424,8 @@ mod tests {
             "cargo <(rm x)",
             "cargo *.rs",
             "cargo ~/x",
+            "cargo x=~/x",
+            "cargo a:~/x",
             "cargo {a,b}",
             "cargo $'x'",
             "cargo $\"x\"",
@@ -396,6 +450,27 @@ mod tests {
             "[ -e x ]",
             "[[ -e x ]]",
             "cargo test;; ls",
+            "printf -v 'a[$(touch x)]' y",
+            "printf -v PATH %s .; ls",
+            "printf %d 'a[$(touch x)]'",
+            "test -v 'a[$(touch x)]'",
+            "test 'a[$(touch x)]' -eq 0",
+            "test '`touch x`' = y",
+            "let 'a[$(touch x)]=1'",
+            "declare -i 'a[$(touch x)]'",
+            "read 'a[$(touch x)]' < in",
+            "read PATH < in; ls",
+            "unset 'a[$(touch x)]'",
+            "wait -n -p 'a[$(touch x)]'",
+            "mapfile -C 'touch x' a < in",
+            "hash -p ./x ls; ls",
+            "alias ls=./x; ls",
+            "enable -f ./x.so x",
+            "exit 'a[$(touch x)]'",
+            "[ -v 'a[$(touch x)]' ]",
+            "[[ 'a[$(touch x)]' -eq 0 ]]",
+            "echo $((a[$(touch x)]))",
+            "(( a[$(touch x)] ))",
         ] {
             assert_eq!(plain(line), None, "{line:?}");
         }

@@ -2,12 +2,14 @@
 
 mod concurrent;
 mod environment;
+mod known;
 mod line;
 mod linked_worktree;
 mod named;
 mod new_names;
 mod output;
 mod preview;
+mod reading;
 mod removal;
 mod rules;
 mod runner;
@@ -15,15 +17,26 @@ mod runner;
 pub(super) use rules::Rule;
 pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
 
-use crate::tools::{CommandPreview, PreviewedCommand, Proposal, WorkDir, tree};
+use crate::tools::{CommandPreview, Effect, PreviewedCommand, Proposal, WorkDir, Workspace, tree};
+use line::CommandLine;
+use reading::FreeReading;
 
 impl CommandRunner {
+    /// Returns what is known of a line that needs no question, because both layers hold it and it only reads.
+    fn free_reading(&self, line: Option<&CommandLine>, workspace: &Workspace) -> Option<FreeReading> {
+        line.filter(|_| self.is_sealed()).and_then(|line| reading::free(line, workspace))
+    }
+
     /// Describes a line for a person and for the policy.
     pub fn propose(&self, line: &str, seconds: u64, work_dir: &WorkDir) -> Proposal {
         let read = line::read(line);
         let not_covered = tree::not_covered(work_dir).note();
         let others = self.other_writes(work_dir.workspace());
-        let confinement = format!("{}, at most {seconds} s.{others}{not_covered}", self.confinement());
+        let free = self.free_reading(read.as_ref().ok(), work_dir.workspace());
+        let confinement = match &free {
+            Some(_) => format!("In the sandbox: it changes nothing, no network, at most {seconds} s."),
+            None => format!("{}, at most {seconds} s.{others}{not_covered}", self.confinement()),
+        };
         let preview = preview::preview(line, read.as_ref().map_err(|reason| *reason), &confinement);
         let named = match &read {
             Ok(read) if self.takes_back() && !rules::only_reads(read) => named::new_names(read, work_dir),
@@ -57,6 +70,7 @@ impl CommandRunner {
             is_plain: read.is_plain,
             is_sealed: self.is_sealed(),
         };
-        Proposal { preview, caution, command: Some(command), ..Proposal::default() }
+        let effect = if free.is_some() { Effect::Reads } else { Effect::Unknown };
+        Proposal { preview, caution, command: Some(command), effect, ..Proposal::default() }
     }
 }

@@ -1,91 +1,74 @@
 //! The rules by which a command line runs without a question, and those that are proposed for one.
 
-use super::line::{CommandLine, SimpleCommand};
+use std::borrow::Cow;
+
+use super::{
+    known::{INTERPRETERS, Kind, Knowledge, base_name, knowledge, started_by},
+    line::{CommandLine, SimpleCommand},
+};
 
 /// The first words of a command, such as `cargo test`. They are compared word by word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tools) struct Rule(Vec<String>);
+pub(in crate::tools) struct Rule {
+    words: Vec<String>,
+    rest: Rest,
+}
 
-/// Programs that run another program, or text as a program, so that their own name says nothing. A rule covers only
-/// exactly the same words.
-#[rustfmt::skip]
-const WRAPPERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "toybox", "eval", "exec", "command", "builtin", ".", "source",
-    "trap", "alias", "env", "xargs", "parallel", "sudo", "doas", "su", "pkexec", "runuser", "chroot", "unshare",
-    "nsenter", "setpriv", "nice", "ionice", "chrt", "taskset", "nohup", "setsid", "stdbuf", "timeout", "time", "watch",
-    "script", "expect", "flock", "strace", "ltrace", "gdb", "ssh", "entr", "systemd-run", "at", "batch", "crontab",
-];
-
-/// Interpreters, whose first argument can be text that is a program.
-#[rustfmt::skip]
-const INTERPRETERS: &[&str] = &[
-    "python", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "awk", "gawk", "mawk", "sed", "ed", "vi",
-    "vim", "emacs", "tclsh", "Rscript", "julia", "osascript",
-];
-
-/// Arguments with which some programs run others, or write files. A long one may be cut, as many programs allow.
-const RUNNING_ARGUMENTS: &[(&str, &[&str])] = &[
-    ("find", &["-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"]),
-    ("fd", &["-x", "--exec", "-X", "--exec-batch"]),
-    (
-        "git",
-        &[
-            "-c",
-            "--config-env",
-            "--exec-path",
-            "--ext-diff",
-            "--upload-pack",
-            "--receive-pack",
-            "-O",
-            "--output",
-        ],
-    ),
-    ("tar", &["--to-command", "--checkpoint-action", "--use-compress-program", "-I"]),
-    ("sort", &["--compress-program"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("rsync", &["-e", "--rsh"]),
-    ("go", &["-exec", "-toolexec"]),
-];
-
-/// Programs whose second word says what they do.
-#[rustfmt::skip]
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "cargo", "git", "go", "npm", "pnpm", "yarn", "bun", "deno", "pip", "pip3", "uv", "poetry", "docker", "podman",
-    "kubectl", "dotnet", "mvn", "gradle", "./gradlew", "./mvnw", "make", "just", "rustup", "bundle", "rake", "mix",
-    "swift", "zig", "meson", "stack", "cabal", "terraform", "systemctl", "gh",
-];
-
-/// Programs that build or test, or that only read, so that their arguments matter little.
-#[rustfmt::skip]
-const ALONE: &[&str] = &[
-    "pytest", "tox", "ruff", "mypy", "black", "eslint", "tsc", "jest", "vitest", "ninja", "ctest", "rspec", "phpunit",
-];
-
-/// Programs that only read files and write to their output, whatever their arguments.
-#[rustfmt::skip]
-pub(super) const READERS: &[&str] = &[
-    "ls", "cat", "grep", "egrep", "fgrep", "rg", "wc", "head", "tail", "pwd", "echo", "printf", "diff", "cmp", "stat",
-    "du", "df", "which", "true", "false", "test", "date", "basename", "dirname", "realpath", "readlink", "cut", "tr",
-    "uname", "whoami", "id", "nl", "od", "md5sum", "sha256sum", "cd",
-];
+/// The words that may follow those of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// Words with which the command still does what its first words say, as far as that is known of the program.
+    Harmless,
+    /// No words. The rule was written as `=git grep x`.
+    Nothing,
+    /// Any words. The rule was written as `git grep *`.
+    Anything,
+}
 
 impl Rule {
-    /// Reads a rule: words with blanks between them. Returns `None` if there is none.
+    /// Reads a rule: words with blanks between them, perhaps with `=` before them or `*` as the last one. Returns `None` if
+    /// there are no words.
     pub(in crate::tools) fn parse(text: &str) -> Option<Self> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        (!words.is_empty()).then_some(Self(words))
+        let (text, mut rest) = match text.trim().strip_prefix('=') {
+            Some(text) => (text, Rest::Nothing),
+            None => (text, Rest::Harmless),
+        };
+        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        if rest == Rest::Harmless && words.len() > 1 && words.last().is_some_and(|word| word == "*") {
+            words.pop();
+            rest = Rest::Anything;
+        }
+        (!words.is_empty()).then_some(Self { words, rest })
     }
 
     /// Returns true if the rule may let the command run.
     pub(in crate::tools) fn covers(&self, words: &[String]) -> bool {
-        if runs_another(words) { self.0 == words } else { words.starts_with(&self.0) }
+        if self.words == words {
+            return true;
+        }
+        let Some(further) = words.strip_prefix(&self.words[..]) else { return false };
+        let is_harmless = || match knowledge(words) {
+            Knowledge::Unknown => true,
+            Knowledge::RunsAnother => false,
+            // A rule that names what is run is not about something else that is run.
+            Knowledge::Listed { kind: Kind::Chooses, words: names } if self.words.len() > names => {
+                further.iter().take_while(|word| *word != "--").all(|word| word.starts_with('-'))
+            }
+            Knowledge::Listed { .. } => true,
+        };
+        match self.rest {
+            Rest::Nothing => false,
+            Rest::Anything => true,
+            // A rule that names only the starter of a command does not name what it starts.
+            Rest::Harmless => self.words.len() > started_by(words) && is_harmless(),
+        }
     }
 
     /// Returns true if the command may be one that the rule is against: also if it is started by its path, with options
     /// before its second word, or by another program.
     pub(in crate::tools) fn touches(&self, words: &[String]) -> bool {
         let Some(program) = words.first() else { return true };
-        if runs_another(words) || INTERPRETERS.contains(&base_name(program)) {
+        if knowledge(words) == Knowledge::RunsAnother || INTERPRETERS.contains(&base_name(program)) {
             let is_separator = |c: char| c.is_whitespace() || ";&|(){}[]'\"`,".contains(c);
             let parts: Vec<&str> = words.iter().flat_map(|word| word.split(is_separator)).collect();
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -97,7 +80,9 @@ impl Rule {
     /// Returns true if the words begin with those of the rule. Options with a value each may stand between them, as in
     /// `git -C dir push`.
     fn begins(&self, words: &[&str]) -> bool {
-        let ([program, rest @ ..], [own_program, own_rest @ ..]) = (words, &self.0[..]) else { return false };
+        let ([program, rest @ ..], [own_program, own_rest @ ..]) = (words, &self.words[..]) else {
+            return false;
+        };
         if base_name(program) != base_name(own_program) {
             return false;
         }
@@ -117,59 +102,49 @@ impl Rule {
 
     /// Returns the number of words.
     pub(in crate::tools) fn length(&self) -> usize {
-        self.0.len()
+        self.words.len()
     }
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Returns true if every command of the line is one that only reads.
 pub(super) fn only_reads(line: &CommandLine) -> bool {
-    let reads = |command: &SimpleCommand| {
-        let words = command.words.as_ref();
-        words.is_some_and(|words| READERS.contains(&words[0].as_str()) && !runs_another(words))
-    };
-    line.is_plain && line.commands.iter().all(reads)
+    line.is_plain && line.commands.iter().all(|command| reading(command).is_some())
 }
 
-/// Returns the first words of a command that a rule for it would have. `None` if no rule could name them.
+/// Returns what is known of a command that only reads. `None` for another one.
+pub(super) fn reading(command: &SimpleCommand) -> Option<Kind> {
+    let words = without_pager(command.words.as_deref()?);
+    match knowledge(&words) {
+        Knowledge::Listed { kind: kind @ (Kind::Reader | Kind::Reads | Kind::ShowsTracked), .. } => {
+            // A path may lead to a program of any kind.
+            (!words[0].contains('/')).then_some(kind)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the words without an option of `git` that does nothing where there is no terminal.
+fn without_pager(words: &[String]) -> Cow<'_, [String]> {
+    match words {
+        [git, option, rest @ ..] if git == "git" && option == "--no-pager" => {
+            Cow::Owned([&[git.clone()], rest].concat())
+        }
+        words => Cow::Borrowed(words),
+    }
+}
+
+/// Returns a rule for commands like this one: its first words, if it is known that all commands with them are like it, and
+/// otherwise all of its words, with `=` before them. `None` if no rule could name them.
 pub(super) fn prefix(words: &[String]) -> Option<String> {
-    let prefix = words.get(..prefix_length(words))?;
+    let (sign, named) = match knowledge(words) {
+        Knowledge::Listed { kind, words: count } if kind != Kind::Chooses && !words[0].contains('/') => {
+            ("", &words[..count])
+        }
+        _ => ("=", words),
+    };
     // A word with a blank in it would be two words of a rule.
     let is_word = |word: &String| !word.is_empty() && !word.contains(char::is_whitespace);
-    prefix.iter().all(is_word).then(|| prefix.join(" "))
-}
-
-fn prefix_length(words: &[String]) -> usize {
-    let name = words[0].as_str();
-    let is_plain =
-        |word: &String| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte));
-    if runs_another(words) || INTERPRETERS.contains(&name) {
-        return words.len();
-    }
-    match words.get(1) {
-        Some(second) if WITH_SUBCOMMANDS.contains(&name) && !second.starts_with('-') && is_plain(second) => 2,
-        _ if ALONE.contains(&name) || READERS.contains(&name) => 1,
-        _ => words.len(),
-    }
-}
-
-fn runs_another(words: &[String]) -> bool {
-    let Some(name) = words.first().map(|word| base_name(word)) else { return true };
-    let has = |arguments: &&[&str]| {
-        words[1..].iter().any(|word| {
-            let option = word.split('=').next().unwrap_or_default();
-            let is_part =
-                |argument: &str| option.len() > 2 && option.starts_with("--") && argument.starts_with(option);
-            arguments.contains(&option)
-                || arguments.iter().any(|argument| is_part(argument))
-                || (option.starts_with("-c") && arguments.contains(&"-c") && name == "git")
-        })
-    };
-    WRAPPERS.contains(&name)
-        || RUNNING_ARGUMENTS.iter().any(|(program, found)| *program == name && has(found))
+    named.iter().all(is_word).then(|| format!("{sign}{}", named.join(" ")))
 }
 
 #[cfg(test)]
@@ -270,14 +245,24 @@ mod tests {
         for (line, expect) in [
             ("cargo test -q", &["cargo test"][..]),
             ("git diff --stat; git log -3", &["git diff", "git log"]),
-            ("cargo -q test", &["cargo -q test"]),
+            ("cargo -q test", &["=cargo -q test"]),
+            ("cargo run", &["=cargo run"]),
+            ("npm run lint", &["=npm run lint"]),
+            ("make test", &["=make test"]),
+            ("uv run pytest -q", &["uv run pytest"]),
+            ("uv run serve", &["=uv run serve"]),
+            ("./ls", &["=./ls"]),
+            ("serve --port 1", &["=serve --port 1"]),
+            ("tar tf a.tar", &["=tar tf a.tar"]),
+            ("git grep -n x", &["git grep"]),
+            ("git grep -Ox y", &["=git grep -Ox y"]),
             ("pytest -q tests", &["pytest"]),
             ("grep -rn 'a b' src", &["grep"]),
-            ("python3 -c 'print(1)'", &["python3 -c print(1)"]),
+            ("python3 -c 'print(1)'", &["=python3 -c print(1)"]),
             ("python3 -c 'print(1, 2)'", &[]),
-            ("rm -rf build", &["rm -rf build"]),
-            ("sh -c ls", &["sh -c ls"]),
-            ("ls | xargs rm", &["ls", "xargs rm"]),
+            ("rm -rf build", &["=rm -rf build"]),
+            ("sh -c ls", &["=sh -c ls"]),
+            ("ls | xargs rm", &["ls", "=xargs rm"]),
             ("ls > x", &[]),
             ("ls $X", &[]),
         ] {

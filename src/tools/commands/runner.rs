@@ -15,7 +15,7 @@ use crate::{
 
 use super::{
     concurrent::Looks,
-    environment,
+    environment, line,
     linked_worktree::{self, InUse, Repository},
     new_names::NewNames,
     output::Output,
@@ -64,6 +64,8 @@ pub struct CommandJob<'a> {
     pub seconds: u64,
     /// Protected paths that it may make or change, because a person has approved a line that names them.
     pub names: &'a [String],
+    /// It was proposed as one that only reads, so it may change nothing.
+    pub only_reads: bool,
 }
 
 impl CommandResult {
@@ -129,6 +131,9 @@ impl CommandRunner {
             return Err(format!("commands need the whole sandbox, and {missing}"));
         }
         let workspace = work_dir.workspace();
+        if job.only_reads {
+            return self.run_reading(job, workspace, cancel, print);
+        }
         let look = || NewNames::look(workspace, &self.looks, job.names, cancel, print);
         let new_names = self.takes_back().then(look).transpose()?;
         let repository = self.repository(workspace);
@@ -166,6 +171,42 @@ impl CommandRunner {
         let notes = [taken_back.note(), repository.restore(), repository.note(end.ending, &output)];
         let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { ending: end.ending, summary, output, note })
+    }
+
+    /// Runs a line that needs no question. It cannot change the working directory, so nothing is recorded or taken back.
+    fn run_reading(
+        &self,
+        job: CommandJob<'_>,
+        workspace: &Workspace,
+        cancel: &Cancel,
+        print: &dyn Fn(String),
+    ) -> Result<CommandResult, String> {
+        let free = self.free_reading(line::read(job.line).ok().as_ref(), workspace);
+        let free =
+            free.ok_or("what it would read is not what it was when it was proposed; propose it again")?;
+        let spec = CommandSpec {
+            line: job.line,
+            work_dir: workspace.root(),
+            environment: self.environment.clone(),
+            read_only: vec![PathBuf::new()],
+            writable: Vec::new(),
+            network: false,
+            limits: self.limits(job.seconds),
+        };
+        let root = workspace.absolute_names().last().map_or(Path::new(""), Path::new);
+        let hidden = self.hidden.iter().cloned().chain(free.hidden.iter().map(|path| root.join(path)));
+        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, hidden.collect());
+        let mut output = Output::default();
+        let mut on_output = |bytes: &[u8]| output.push(bytes).into_iter().for_each(print);
+        let end = sandbox.run(&spec, cancel, &mut on_output).map_err(|error| error.to_string())?;
+        let note = match (&end.ending, &free.hidden[..]) {
+            (Ending::Exited(0), _) | (_, []) => String::new(),
+            (_, [first, ..]) => {
+                format!("{} and the like cannot be read without an approval.", first.display())
+            }
+        };
+        let summary = summary(end.ending, end.duration, &spec.limits);
+        Ok(CommandResult { ending: end.ending, summary, output: output.into_text(), note })
     }
 
     /// Returns the repository of a working directory whose commands are held by the sandbox.
@@ -276,7 +317,7 @@ mod tests {
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
         let run = |runner: &CommandRunner| {
-            let job = CommandJob { line: "touch made", seconds: 9, names: &[] };
+            let job = CommandJob { line: "touch made", seconds: 9, names: &[], only_reads: false };
             runner.run(job, &work_dir, &Cancel::new(), &|_| {}).unwrap_err()
         };
         let required = without_layers(SandboxMode::Require, &home);
@@ -289,5 +330,22 @@ mod tests {
         let proposal = auto.propose("touch made", 9, &work_dir);
         assert!(proposal.caution.is_some() && !proposal.command.unwrap().is_sealed);
         assert!(!dir.path().join("made").exists());
+    }
+
+    #[test]
+    fn the_sandbox_is_tried_once_for_all_copies_of_a_runner() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let (launcher, tried) = (dir.path().join("launcher"), dir.path().join("tried"));
+        std::fs::write(&launcher, format!("#!/bin/sh\necho x >> {}\nexit 1\n", tried.display())).unwrap();
+        std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let home = Home::find(Some(dir.path().join("home"))).unwrap();
+        let host = CommandHost { launcher: Some(launcher), ..CommandHost::default() };
+        let runner = CommandRunner::new(&CommandsConfig::default(), &host, &home).unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        runner.propose("ls", 9, &work_dir);
+        let first = std::fs::read_to_string(&tried).unwrap();
+        runner.clone().propose("ls", 9, &work_dir);
+        assert_eq!(std::fs::read_to_string(&tried).unwrap(), first);
     }
 }

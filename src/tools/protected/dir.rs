@@ -37,6 +37,11 @@ impl DirNames {
         self.is_protected || self.ends.iter().any(|end| index::protects_last(end, &name, is_dir, self.access))
     }
 
+    /// Returns true if a person must approve the access to every file.
+    pub(super) fn protects_all(&self) -> bool {
+        self.is_protected
+    }
+
     /// Returns true if a person must approve the access to the file of this name.
     pub(in crate::tools) fn protects(&self, name: &str) -> bool {
         // A pattern that ends above the file protects the whole directory.

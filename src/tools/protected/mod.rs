@@ -9,6 +9,7 @@ mod git_config;
 pub(super) mod git_files;
 mod index;
 mod inventory;
+mod secrets;
 mod table;
 #[cfg(test)]
 pub(in crate::tools) mod tests;
@@ -16,9 +17,11 @@ pub(in crate::tools) mod tests;
 use std::{collections::HashSet, path::Path};
 
 use super::workspace::{InnerPath, Location, Workspace};
+use crate::core::{belongs_to, is_misleading};
 pub(super) use dir::DirNames;
 pub(super) use git_files::Content;
 pub(super) use inventory::{Inventory, Item, ItemKind, reason};
+pub(super) use secrets::withheld_files;
 use table::Class;
 
 /// The action of a call on a file.
@@ -72,6 +75,11 @@ pub(super) fn is_protected_path(path: &str) -> bool {
     class_of(path, Access::UnapprovedRead).is_some()
 }
 
+/// Returns true if the path says that its file holds keys or passwords. It is relative to the working directory.
+pub(super) fn holds_secrets(path: &str) -> bool {
+    class_of(path, Access::Read).is_some()
+}
+
 /// The reason for which the data directory is protected.
 const OWN_REASON: &str = "holds conversations and tokens and steers later runs";
 
@@ -87,42 +95,21 @@ fn normalized(name: &str) -> String {
     if name.is_ascii() {
         return name.trim_end_matches(['.', ' ']).to_ascii_lowercase();
     }
-    let visible = name.chars().filter(|&c| {
-        !is_deceptive(c)
-            && !is_variation(c)
-            && !matches!(c, '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
-    });
+    let visible = name.chars().filter(|&c| !is_misleading(c));
     // Upper case comes first, because some characters differ only in lower case, such as the long s.
     let folded: String = visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     folded.trim_end_matches(['.', ' ']).to_owned()
 }
 
 /// Returns a sentence about the first character that makes the text look different from what it says, if
-/// there is one.
+/// there is one. A byte order mark may be at its beginning.
 pub(super) fn hidden_character_caution(text: &str) -> Option<String> {
-    // A variation selector chooses how the character before it looks.
-    let has_variants = |c: char| !is_variation(c) && (!c.is_ascii() || matches!(c, '0'..='9' | '#' | '*'));
-    let mut before = None;
-    let found = text.chars().find(|&c| {
-        let chooses = is_variation(c) && before.replace(c).is_some_and(has_variants);
-        before = Some(c);
-        is_deceptive(c) || (is_variation(c) && !chooses)
+    let mut previous = ' ';
+    let mut characters = text.strip_prefix('\u{feff}').unwrap_or(text).chars();
+    let found = characters.find(|&c| {
+        let is_hidden = is_misleading(c) && !belongs_to(previous, c);
+        previous = c;
+        is_hidden
     })?;
     Some(format!("the text has an invisible or direction-changing character (U+{:04X})", u32::from(found)))
-}
-
-/// Returns true for a character that changes the direction of the text around it, and for those that show nothing and that
-/// no text needs.
-pub(super) fn is_deceptive(c: char) -> bool {
-    let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || u32::from(c) & 0xFFFE == 0xFFFE;
-    is_noncharacter
-        || matches!(c,
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
-            | '\u{AD}' | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{2800}'
-            | '\u{3164}' | '\u{FFA0}'
-            | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}')
-}
-
-fn is_variation(c: char) -> bool {
-    matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }

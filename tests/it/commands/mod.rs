@@ -7,6 +7,7 @@ mod git_dirs;
 pub(crate) mod killed;
 mod network;
 mod new_names;
+mod reading;
 mod removals;
 mod running;
 mod undone;

@@ -1,6 +1,7 @@
 //! The policy: what rules decide about calls, in the library and with the real binary.
 
 mod files;
+mod lines;
 mod precedence;
 mod question;
 mod random;
@@ -12,7 +13,7 @@ use std::{fs, path::PathBuf};
 use kontekst::{
     config::{CommandsConfig, Config, Home, SandboxMode},
     tools::{
-        CommandHost, CommandRunner, WorkDir,
+        CommandHost, CommandRunner, Proposal, WorkDir,
         policy::{CallTarget, Caller, Policy, PolicyError, Verdict},
     },
 };
@@ -80,6 +81,17 @@ impl TestPolicy {
         Ok((policy, work_dir))
     }
 
+    fn proposal(&self, work_dir: &WorkDir, line: &str) -> Proposal {
+        let host = CommandHost { launcher: Some("/bin/false".into()), ..CommandHost::default() };
+        CommandRunner::new(&self.commands, &host, &self.home()).unwrap().propose(line, 9, work_dir)
+    }
+
+    /// Returns the rules that the answer `a` would write about a line.
+    fn rules_of_always(&self, line: &str) -> Vec<String> {
+        let (policy, work_dir) = self.load().unwrap();
+        policy.prefixes(&self.proposal(&work_dir, line).command.unwrap())
+    }
+
     /// Decides on a call that is written as `TOOL` or `TOOL(TARGET)`.
     fn verdict(&self, call: &str) -> Verdict {
         let (policy, work_dir) = self.load().unwrap();
@@ -91,12 +103,8 @@ impl TestPolicy {
             Some((tool, target)) => (tool, target.strip_suffix(')')),
             None => (call, None),
         };
-        let proposal = target.filter(|_| tool == "run_command").map(|line| {
-            let host = CommandHost { launcher: Some("/bin/false".into()), ..CommandHost::default() };
-            let runner = CommandRunner::new(&self.commands, &host, &self.home()).unwrap();
-            runner.propose(line, 9, work_dir)
-        });
-        let proposal = proposal.unwrap_or_default();
+        let line = target.filter(|_| tool == "run_command");
+        let proposal = line.map(|line| self.proposal(work_dir, line)).unwrap_or_default();
         let args = json!({"path": target, "url": target, "command": target});
         let target = CallTarget::of(tool, &args, proposal.command.as_ref());
         policy.decide(tool, &target, work_dir).with_caution(proposal.caution.as_deref())

@@ -55,17 +55,17 @@ impl FixTask {
                 return Ok(Some(Command::Approve(call.id)));
             }
             Effect::Change(change) => self.propose(call.id.clone(), &change, caution.as_deref(), run).await?,
-            Effect::Reads => return Ok(Some(Command::Approve(call.id))),
+            Effect::Reads if call.name != RUN_COMMAND => return Ok(Some(Command::Approve(call.id))),
             Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => match caution.or(asked_by) {
                 None => return Ok(Some(Command::Approve(call.id))),
                 // There is no question to the user for a call that only reads.
                 Some(caution) => Verdict::Denied(format!("this needs an approval: {caution}")),
             },
-            Effect::Unknown if call.name == RUN_COMMAND => Verdict::Denied(
+            Effect::Unknown | Effect::Reads if call.name == RUN_COMMAND => Verdict::Denied(
                 "only commands that need no approval run here; `allow` under [commands] of config.toml lists them"
                     .to_owned(),
             ),
-            Effect::Unknown => Verdict::Denied("this tool is not available here".to_owned()),
+            Effect::Unknown | Effect::Reads => Verdict::Denied("this tool is not available here".to_owned()),
             // The run does not ask about a call that would change nothing.
             Effect::Fails(why) | Effect::Refused(why) => Verdict::Denied(why),
         };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use url::Url;
 
-use crate::tools::{builtin::args, protected};
+use crate::{core::is_misleading, tools::builtin::args};
 
 /// The maximum length of a URL, in bytes.
 const MAX_URL: usize = 8 * 1024;
@@ -148,7 +148,7 @@ fn percent_decoded(text: &str) -> String {
 fn on_one_line(text: &str) -> String {
     let mut line = String::new();
     for c in text.chars() {
-        let plain = !c.is_control() && !protected::is_deceptive(c);
+        let plain = !c.is_control() && !is_misleading(c);
         if plain { line.push(c) } else { line.extend(c.escape_default()) }
     }
     line

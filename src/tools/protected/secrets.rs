@@ -1,0 +1,96 @@
+//! Finds the files of a working directory about which a person is asked before they are read.
+
+use std::{
+    ffi::OsStr,
+    os::{fd::AsFd as _, unix::ffi::OsStrExt as _},
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+use super::{Access, DirNames, hidden_character_caution};
+use crate::tools::Workspace;
+
+/// The most entries of a tree that is looked at.
+const MAX_ENTRIES: usize = 100_000;
+/// The most files and directories that are returned. Each becomes a mount.
+const MAX_FOUND: usize = 500;
+
+/// Returns the files, and the directories in which every file is such a one, without links above them. A link is none of
+/// them. `None` if the tree is too large, so that there may be more.
+pub(in crate::tools) fn withheld_files(workspace: &Workspace) -> Option<Vec<PathBuf>> {
+    let (mut found, mut open, mut entries) = (Vec::new(), vec![PathBuf::new()], 0);
+    while let Some(dir) = open.pop() {
+        let shown = dir.to_string_lossy().into_owned();
+        let above = workspace.absolute_names().iter().map(|root| format!("{root}/{shown}"));
+        let paths: Vec<String> = above.chain([shown.clone()]).collect();
+        let names = DirNames::new(paths.iter().map(String::as_str), Access::UnapprovedRead);
+        if names.protects_all() {
+            found.push(dir);
+            continue;
+        }
+        // What this user cannot list, a command of this user cannot list either.
+        let Ok(fd) = workspace.open_real_dir(&dir) else { continue };
+        for entry in Dir::read_from(fd.as_fd()).ok()? {
+            let entry = entry.ok()?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            entries += 1;
+            if entries > MAX_ENTRIES || found.len() > MAX_FOUND {
+                return None;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    FileType::from_raw_mode(statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode)
+                }
+                kind => kind,
+            };
+            match kind {
+                _ if name == "." || name == ".." => {}
+                FileType::Directory => open.push(dir.join(name)),
+                FileType::Symlink => {}
+                _ if is_withheld(workspace, &names, &dir.join(name), name) => found.push(dir.join(name)),
+                _ => {}
+            }
+        }
+    }
+    Some(found)
+}
+
+fn is_withheld(workspace: &Workspace, names: &DirNames, path: &Path, name: &OsStr) -> bool {
+    let path = path.to_string_lossy();
+    names.protects(&name.to_string_lossy())
+        || hidden_character_caution(&path).is_some()
+        || workspace.withholds(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tools::WorkDir;
+
+    #[test]
+    fn all_files_are_found_that_hold_secrets_or_settings() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [
+            "src/main.rs",
+            "a/.env",
+            "target/x/tls.key",
+            ".git/config",
+            ".git/HEAD",
+            ".ssh/known_hosts",
+            "token.txt",
+        ] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+        std::os::unix::fs::symlink("a/.env", dir.path().join(".env")).unwrap();
+        let work_dir = WorkDir::without_home(dir.path()).unwrap();
+        let mut found = withheld_files(work_dir.workspace()).unwrap();
+        found.sort();
+        let expect = [".git", ".ssh", "a/.env", "target/x/tls.key", "token.txt"].map(PathBuf::from);
+        assert_eq!(found, expect);
+    }
+}
