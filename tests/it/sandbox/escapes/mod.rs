@@ -152,6 +152,12 @@ fn sockets() {
 }
 
 #[test]
+fn datagrams() {
+    check(table::DATAGRAMS, &[Layers::BOTH, FILTERS]);
+    check_with(table::DATAGRAMS, &[Layers::BOTH, FILTERS], true);
+}
+
+#[test]
 fn processes() {
     check(table::PROCESSES, EACH);
 }
@@ -218,6 +224,7 @@ fn effects_are_seen_without_a_sandbox() {
     let tables = [
         (table::FILES, 40),
         (table::SOCKETS, 20),
+        (table::DATAGRAMS, 7),
         (table::SECRETS, 8),
         (table::PROTECTED, 20),
         (table::REPOSITORY, 30),
