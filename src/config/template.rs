@@ -40,6 +40,7 @@ approval = "ask"                     # or "sandboxed": those without network run
 # allow = ["cargo test", "git diff"] # commands that run without a question, by their first words
 # environment = ["DATABASE_URL"]    # more environment variables for them; PATH and those of toolchains are there
 sandbox = "auto"                     # "require" runs nothing where a layer is missing; "off" is for containers
+# readable = ["~/src/library"]       # what commands read of the home directory besides toolchains and the working directory
 # hidden = ["~/letters"]             # more paths that commands cannot read, besides keys and passwords
 network = false                      # true lets commands reach the network
 timeout_seconds = 120                # for one command line
@@ -125,6 +126,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
     "432e6be36b915404cf0250c19b60c868ecc79b48dd888dfc349404b43f4315fd",
     "88c38574325c85bdd3692fe203431beef8eb171f148e124ffedf990e0098792b",
+    "ed15cb15c49a5533311d2d1285de3186d3c21e0933e647b62996c5011732fae1",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
@@ -157,6 +159,7 @@ pub(super) const KEYS: &[&str] = &[
     "commands.environment",
     "commands.sandbox",
     "commands.hidden",
+    "commands.readable",
     "commands.network",
     "commands.timeout_seconds",
     "commands.memory_mb",

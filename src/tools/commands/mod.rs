@@ -11,6 +11,7 @@ mod removal;
 mod rules;
 mod runner;
 
+pub use environment::{CallerEnvironment, passed_on};
 pub(super) use rules::Rule;
 pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
 

@@ -11,7 +11,7 @@ use std::{
 
 use kontekst::{
     core::Cancel,
-    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox},
+    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox, View},
 };
 use tempfile::TempDir;
 
@@ -86,11 +86,13 @@ impl Runner {
             work_dir: dir.as_fd(),
             environment,
             read_only: Targets::read_only(),
+            readable: Vec::new(),
             writable: targets.writable(),
             network: self.network,
+            umask: 0o022,
             limits: Limits::default(),
         };
-        let sandbox = Sandbox::new(self.launcher.clone(), layers, targets.hidden());
+        let sandbox = Sandbox::new(self.launcher.clone(), layers, View::default().hiding(targets.hidden()));
         let mut output = Vec::new();
         let end = sandbox.run(&command, &Cancel::new(), &mut |chunk| output.extend_from_slice(chunk));
         end.unwrap_or_else(|error| panic!("{layers:?}, user {:?}: {error}", self.user));
