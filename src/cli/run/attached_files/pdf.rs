@@ -11,7 +11,7 @@ use std::{
 use crate::{
     cli::{error::CliError, process_env},
     core::{Cancel, Environment},
-    sandbox::{CommandSpec, Ending, FoundLayers, Limits, Sandbox, View},
+    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View},
 };
 
 /// The largest PDF file, in bytes.
@@ -82,7 +82,11 @@ fn convert(
     environment: &Environment,
     launcher: PathBuf,
 ) -> Result<(Ending, Vec<u8>), String> {
-    let layers = FoundLayers::find(&launcher).layers;
+    let FoundLayers { layers, missing } = FoundLayers::find(&launcher);
+    if layers == Layers::NONE {
+        let missing = missing.unwrap_or_default();
+        return Err(format!("pdftotext runs in the sandbox only, and this machine has none ({missing})"));
+    }
     let view = environment.non_empty("HOME").map(|home| View::of_home(Path::new(home))).unwrap_or_default();
     let path = environment.text("PATH").filter(|path| !path.is_empty());
     let path = path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
@@ -111,4 +115,16 @@ fn convert(
         .run(&command, &Cancel::new(), &mut |bytes| output.extend_from_slice(bytes))
         .map_err(|error| error.to_string())?;
     Ok((end.ending, output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_read_without_a_sandbox() {
+        let dir = tempfile::tempdir().unwrap();
+        let reason = convert(dir.path(), 1000, &Environment::default(), "/bin/false".into()).unwrap_err();
+        assert!(reason.starts_with("pdftotext runs in the sandbox only"), "{reason}");
+    }
 }
