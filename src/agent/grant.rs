@@ -124,7 +124,9 @@ fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>,
         return Err(RunError::new(FailureKind::Request, message));
     }
     WorkDir::new(dir, &shared.storage.home)
-        .map(Some)
+        .map(|work_dir| {
+            Some(work_dir.with_umask(request.tools.caller.as_ref().and_then(|caller| caller.umask)))
+        })
         .map_err(|error| RunError::from_source(FailureKind::Request, &error))
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::PathBuf};
 
 use crate::{
     core::{AnswerOptions, Image, Message, RunId, Sampling, SessionId},
-    tools::{ClientTool, builtin::RUN_COMMAND},
+    tools::{CallerEnvironment, ClientTool, builtin::RUN_COMMAND},
 };
 
 use super::conversation::Conversation;
@@ -74,6 +74,8 @@ pub struct ToolOptions {
     pub allowed_commands: Vec<String>,
     /// Command lines and checks of this run reach the network, also if the configuration lets no command reach it.
     pub network: bool,
+    /// The environment of the shell in which the run was started. Without it, commands get what the daemon was started with.
+    pub caller: Option<CallerEnvironment>,
     /// Nobody can be asked about a call, so the rules under `[headless]` of the policy count.
     pub headless: bool,
     /// The client decides about calls that a rule of the policy allows as it does about others, except command lines.

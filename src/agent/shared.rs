@@ -54,8 +54,11 @@ impl Shared {
 
     /// Returns what runs the command lines of a run.
     pub(super) fn commands_for(&self, options: &ToolOptions) -> Option<Arc<CommandRunner>> {
-        let commands = self.commands.as_ref()?;
-        Some(if options.network { Arc::new(commands.with_network()) } else { Arc::clone(commands) })
+        let mut commands = Arc::clone(self.commands.as_ref()?);
+        if let Some(caller) = &options.caller {
+            commands = Arc::new(commands.with_caller(caller));
+        }
+        Some(if options.network { Arc::new(commands.with_network()) } else { commands })
     }
 
     /// Returns true if a client's run lacks tools because no working directory is named.

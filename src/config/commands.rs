@@ -18,6 +18,9 @@ pub struct CommandsConfig {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,
     pub sandbox: SandboxMode,
+    /// Paths that commands read besides what they see of the home directory. A leading `~/` is the home directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub readable: Vec<PathBuf>,
     /// Paths that no command reads, besides those that hold keys and passwords. A leading `~/` is the home directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<PathBuf>,
@@ -71,6 +74,7 @@ impl Default for CommandsConfig {
             allow: Vec::new(),
             environment: Vec::new(),
             sandbox: SandboxMode::default(),
+            readable: Vec::new(),
             hidden: Vec::new(),
             network: false,
             timeout_seconds: 120,

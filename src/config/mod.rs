@@ -204,6 +204,9 @@ pub enum ConfigError {
     Key { variable: String },
 }
 
+/// The longest `config.toml` that a client looks through, in bytes.
+const MAX_CLIENT_BYTES: u64 = 1 << 20;
+
 impl Config {
     /// Returns the address of the model server that the configuration names. Whoever gives a key and no address means
     /// the fallback, because a key goes to no server that was merely found.
@@ -223,6 +226,14 @@ impl Config {
         let path = home.config();
         file::create_atomic(&path, template::CONFIG.as_bytes()).map_err(TomlError::Path)?;
         Self::read(home)
+    }
+
+    /// Reads `config.toml` for a client of a run, if it has `word` outside of comments. Parsing takes time, and nearly no file
+    /// has it. A file with a mistake counts as one with the defaults, because the daemon reports it.
+    pub fn read_for_client(home: &Home, word: &str) -> Self {
+        let text = file::read_text(&home.config(), MAX_CLIENT_BYTES).unwrap_or_default();
+        let has_word = |line: &str| line.split('#').next().is_some_and(|line| line.contains(word));
+        if text.lines().any(has_word) { Self::read(home).unwrap_or_default() } else { Self::default() }
     }
 
     /// Reads `config.toml` as [`Config::load`] does, and changes nothing. Without a file, all keys have their defaults.

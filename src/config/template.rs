@@ -40,6 +40,7 @@ approval = "ask"                     # or "sandboxed": those without network run
 # allow = ["cargo test", "git diff"] # commands that run without a question, by their first words
 # environment = ["DATABASE_URL"]    # more environment variables for them; PATH and those of toolchains are there
 sandbox = "auto"                     # "require" runs nothing where a layer is missing; "off" is for containers
+# readable = ["~/src/library"]       # what commands read of the home directory besides toolchains and the working directory
 # hidden = ["~/letters"]             # more paths that commands cannot read, besides keys and passwords
 network = false                      # true lets commands reach the network
 timeout_seconds = 120                # for one command line
@@ -123,6 +124,7 @@ pub(super) const KEYS: &[&str] = &[
     "commands.environment",
     "commands.sandbox",
     "commands.hidden",
+    "commands.readable",
     "commands.network",
     "commands.timeout_seconds",
     "commands.memory_mb",

@@ -15,9 +15,9 @@ pub(super) struct JobClock {
 }
 
 impl JobClock {
-    /// Makes a clock. `program` is kontekst itself.
-    pub(super) fn new(home: Home, program: PathBuf, timer: JobTimer) -> Self {
-        Self { runner: Arc::new(Runner::new(home, program)), timer }
+    /// Makes a clock. `program` is kontekst itself, and `umask` what the daemon was started with.
+    pub(super) fn new(home: Home, program: PathBuf, timer: JobTimer, umask: u32) -> Self {
+        Self { runner: Arc::new(Runner::new(home, program, Some(umask))), timer }
     }
 
     /// Starts what is due, again and again, until `stop` is cancelled.

@@ -129,7 +129,7 @@ fn start(
     overrides: ConfigOverrides,
     handed: Option<UnixListener>,
 ) -> Result<(), DaemonError> {
-    detach(mode);
+    let umask = detach(mode);
     home.create()?;
     let mut config = Config::load(home)?;
     overrides.apply(&mut config);
@@ -146,7 +146,7 @@ fn start(
     let runtime = runtime()?;
     let job_timer = JobTimer::find(home, &process.environment);
     let program = process.launcher.clone();
-    let job_clock = program.map(|program| JobClock::new(home.clone(), program, job_timer.clone()));
+    let job_clock = program.map(|program| JobClock::new(home.clone(), program, job_timer.clone(), umask));
     let manager = ServiceManager::find(&process.environment);
     let host = CommandHost { launcher: process.launcher.clone(), environment: process.environment.clone() };
     let process = ProcessEnv { home: Some(home.clone()), ..process };
@@ -187,14 +187,17 @@ fn start(
     result
 }
 
-/// Sets the umask, and detaches a spawned process from the terminal and the directory of its client.
-fn detach(mode: Mode) {
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+/// Sets the umask, and detaches a spawned process from the terminal and the directory of its client. Returns the umask that the
+/// process was started with.
+#[allow(clippy::useless_conversion, reason = "the type differs by system")]
+fn detach(mode: Mode) -> u32 {
+    let umask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if mode == Mode::Spawned {
         // Fails only for the leader of a process group, which a spawned child is not.
         rustix::process::setsid().ok();
         rustix::process::chdir("/").ok();
     }
+    u32::from(umask.as_raw_mode())
 }
 
 /// Takes the lock that makes this process the daemon. Waits for a daemon that is stopping, but not for one that still

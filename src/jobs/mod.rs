@@ -11,7 +11,7 @@ mod timer;
 mod tests;
 
 pub(crate) use calendar::BadSchedule;
-pub(crate) use runner::{INTERVAL, Runner};
+pub(crate) use runner::{INTERVAL, Runner, UMASK};
 pub(crate) use schedule::Schedule;
 pub(crate) use state::{JobState, RunResult};
 pub(crate) use store::{Job, JobError, Jobs, Running, named_zone};

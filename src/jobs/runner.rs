@@ -24,11 +24,17 @@ pub(crate) const INTERVAL: Duration = Duration::from_secs(30);
 /// The most jobs that run at a time. Most models answer one prompt after another anyway.
 const MAX_AT_ONCE: usize = 2;
 
+/// The environment variable in which a job that the daemon starts finds the umask of its commands, in octal digits. The daemon's
+/// own protects its files.
+pub(crate) const UMASK: &str = "KONTEKST_UMASK";
+
 /// Runs jobs, each as a process of its own: `kontekst jobs run ID --due`, which takes the lock of the job. Several runners
 /// may be at work.
 pub(crate) struct Runner {
     home: Home,
     program: PathBuf,
+    /// The umask of the commands of jobs, if it is not that of this process.
+    umask: Option<u32>,
     starts: Arc<Starts>,
 }
 
@@ -46,8 +52,8 @@ struct Start {
 
 impl Runner {
     /// Makes a runner. `program` is kontekst itself.
-    pub(crate) fn new(home: Home, program: PathBuf) -> Self {
-        Self { home, program, starts: Arc::default() }
+    pub(crate) fn new(home: Home, program: PathBuf, umask: Option<u32>) -> Self {
+        Self { home, program, umask, starts: Arc::default() }
     }
 
     /// Returns the jobs whose time has come.
@@ -86,6 +92,7 @@ impl Runner {
         tracing::info!(job = %id, "starting a job");
         let mut command = Command::new(&self.program);
         command.args(["jobs", "run", id.as_str(), "--due"]).env("KONTEKST_HOME", self.home.root());
+        command.envs(self.umask.map(|umask| (UMASK, format!("{umask:o}"))));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let end = End { id, starts: Arc::clone(&self.starts) };
         blocking_apart("job", move || match command.status() {

@@ -15,11 +15,16 @@ pub struct CommandSpec<'a> {
     /// Paths in `work_dir`, relative to it, that the command may read and not change. Each has to exist, without links. The
     /// empty path is `work_dir` itself.
     pub read_only: Vec<PathBuf>,
+    /// Absolute paths that the command needs and may only read, wherever they are, besides those of [`super::View`]. What would
+    /// show more than one thing, such as the home directory itself, is left out.
+    pub readable: Vec<PathBuf>,
     /// Other directories in which the command may write. Without namespaces, nothing could keep it from writing single names in
     /// them, so they are left out there.
     pub writable: Vec<WritableDir>,
     /// Lets the command use the network of the machine.
     pub network: bool,
+    /// The bits that the modes of its new files do not have.
+    pub umask: u32,
     pub limits: Limits,
 }
 

@@ -10,6 +10,7 @@ use super::{
     end::Ending,
     layers::Layers,
     runner::Sandbox,
+    view::View,
 };
 use crate::core::Cancel;
 
@@ -56,11 +57,13 @@ fn problem(launcher: &Path, layers: Layers, whole: bool) -> Option<String> {
         work_dir: handle.as_fd(),
         environment: Vec::new(),
         read_only: Vec::new(),
+        readable: Vec::new(),
         writable: Vec::new(),
         network: false,
+        umask: 0o077,
         limits: Limits::default(),
     };
-    let mut sandbox = Sandbox::new(PathBuf::from(launcher), layers, Vec::new());
+    let mut sandbox = Sandbox::new(PathBuf::from(launcher), layers, View::default());
     sandbox.require_whole_layers(whole);
     match sandbox.run(&command, &Cancel::new(), &mut |_| {}) {
         Ok(end) if end.ending == Ending::Exited(0) => None,

@@ -2,6 +2,8 @@
 
 use std::{io, os::unix::process::CommandExt as _, process::Command};
 
+use rustix::fs::{Mode, RawMode};
+
 use super::{
     job::{self, Job, Report},
     system,
@@ -41,6 +43,7 @@ fn start(job: &Job) -> io::Result<Report> {
     // A session of its own has no terminal.
     rustix::process::setsid()?;
     system::confine(job)?;
+    rustix::process::umask(Mode::from_raw_mode(job.umask as RawMode));
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", &job.line]).env_clear();
     shell.envs(job.environment.iter().map(|(name, value)| (name, value)));

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::{
     command::{Limits, WritableDir},
     layers::Layers,
+    view::Seen,
 };
 
 /// The longest message, in bytes. A job names every protected path of a working directory.
@@ -26,8 +27,9 @@ pub(super) struct Job {
     pub environment: Vec<(String, String)>,
     pub read_only: Vec<PathBuf>,
     pub writable: Vec<WritableDir>,
-    pub hidden: Vec<PathBuf>,
+    pub seen: Seen,
     pub network: bool,
+    pub umask: u32,
     pub limits: Limits,
     pub layers: Layers,
     /// A layer of which only a part works is an error.

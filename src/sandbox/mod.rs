@@ -12,7 +12,6 @@ mod command;
 mod elsewhere;
 mod end;
 mod found_layers;
-mod hidden;
 mod inner;
 mod job;
 mod keeper;
@@ -21,6 +20,7 @@ mod layers;
 mod linux;
 mod processes;
 mod runner;
+mod view;
 
 #[cfg(not(target_os = "linux"))]
 use elsewhere as system;
@@ -30,8 +30,8 @@ use linux as system;
 pub use command::{CommandSpec, Limits, WritableDir};
 pub use end::{CommandEnd, Ending, SandboxError};
 pub use found_layers::FoundLayers;
-pub use hidden::hidden_in_home;
 pub use inner::{ROLE as INNER_ROLE, run as run_inner};
 pub use keeper::{ROLE as KEEPER_ROLE, run as run_keeper};
 pub use layers::Layers;
 pub use runner::Sandbox;
+pub use view::View;

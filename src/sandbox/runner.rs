@@ -20,10 +20,10 @@ use rustix::{
 use super::{
     command::CommandSpec,
     end::{CommandEnd, Ending, SandboxError},
-    hidden,
     job::{self, Job, Report},
     keeper,
     layers::Layers,
+    view::{View, path_of},
 };
 use crate::core::Cancel;
 
@@ -38,14 +38,14 @@ const CHUNK: usize = 32 * 1024;
 pub struct Sandbox {
     launcher: PathBuf,
     layers: Layers,
-    hidden: Vec<PathBuf>,
+    view: View,
     whole: bool,
 }
 
 impl Sandbox {
-    /// `launcher` is this program. `hidden` are absolute paths that no command may read; they need not exist.
-    pub fn new(launcher: PathBuf, layers: Layers, hidden: Vec<PathBuf>) -> Self {
-        Self { launcher, layers, hidden, whole: false }
+    /// `launcher` is this program.
+    pub fn new(launcher: PathBuf, layers: Layers, view: View) -> Self {
+        Self { launcher, layers, view, whole: false }
     }
 
     /// Lets nothing run if the kernel has only a part of a layer.
@@ -91,13 +91,15 @@ impl Sandbox {
     }
 
     fn job(&self, command: &CommandSpec<'_>) -> Job {
+        let work_dir = path_of(command.work_dir).unwrap_or_default();
         Job {
             line: command.line.to_owned(),
             environment: command.environment.clone(),
             read_only: command.read_only.clone(),
             writable: command.writable.clone(),
-            hidden: hidden::existing(&self.hidden),
+            seen: self.view.seen(&work_dir, &command.readable),
             network: command.network,
+            umask: command.umask,
             limits: command.limits.clone(),
             layers: self.layers,
             whole: self.whole,

@@ -16,7 +16,7 @@ mod undo;
 mod work_dir;
 mod workspace;
 
-pub use commands::{CommandHost, CommandJob, CommandResult, CommandRunner};
+pub use commands::{CallerEnvironment, CommandHost, CommandJob, CommandResult, CommandRunner, passed_on};
 pub(crate) use gitignore::IgnoreRules;
 pub(crate) use syntax::{CodePart, Highlighter, Syntax, SyntaxError, syntax};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};

@@ -71,6 +71,15 @@ impl WorkDir {
         }
     }
 
+    /// Makes new files with the umask of the caller of the run. Has no effect on a directory that is shared already.
+    #[must_use]
+    pub fn with_umask(mut self, umask: Option<u32>) -> Self {
+        if let Some(workspace) = Arc::get_mut(&mut self.workspace) {
+            workspace.set_umask(umask);
+        }
+        self
+    }
+
     /// Applies the rules of the user to what tools read and fetch. Has no effect on a directory that is shared already.
     #[must_use]
     pub fn restricted(mut self, restrictions: Arc<dyn Restrictions>) -> Self {

@@ -201,7 +201,8 @@ fn an_edited_file_is_checked_before_it_replaces_the_old_one() {
 
     let stderr = edit("false").fails(1);
     assert!(stderr.contains("the editor ended with") && !stderr.contains("what you wrote"), "{stderr}");
-    let meanwhile = format!("echo '# theirs' >> {}; sh ./editor", home.root().join("config.toml").display());
+    let meanwhile =
+        format!("echo '# theirs' >> '{}'; sh ./editor", home.root().join("config.toml").display());
     editor(&home, "compaction = 'trim'\n");
     let stderr = edit(&meanwhile).fails(1);
     assert!(stderr.contains("has changed meanwhile"), "{stderr}");

@@ -56,7 +56,7 @@ impl<'a> Chat<'a> {
         let renderer = args.renderer(environment);
         let palette = renderer.palette();
         let sessions = args.settings.sessions(home)?;
-        let mut start = args.settings.start_command(&sessions)?;
+        let mut start = args.settings.start_command(&sessions, home, environment)?;
         let approver =
             args.approval.apply(&mut start, palette)?.with_programs(QuestionPrograms::new(environment));
         let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(sessions))?;

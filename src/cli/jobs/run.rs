@@ -47,7 +47,7 @@ pub(super) fn run_due(id: &Name, jobs: &Jobs, home: &Home) -> Result<ExitCode, C
 /// Runs all jobs that are due or become due meanwhile, and writes the next time into the timer.
 pub(super) fn run_all_due(home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let program = timer::program()?;
-    let runner = Runner::new(home.clone(), program.clone());
+    let runner = Runner::new(home.clone(), program.clone(), None);
     loop {
         match runner.start(runner.due()) {
             0 => break,

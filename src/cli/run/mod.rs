@@ -136,7 +136,7 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     let whole_answer = args.output.whole_answer()?;
     let mut renderer = args.output.renderer(environment);
     let sessions = args.settings.sessions(home)?;
-    let mut start = args.settings.start_command(&sessions)?;
+    let mut start = args.settings.start_command(&sessions, home, environment)?;
     let mut approver = args
         .approval
         .apply(&mut start, renderer.palette())?

@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Mode;
+
 use crate::{
     cli::{error::CliError, working_dir},
-    config::Home,
-    core::SessionId,
-    pb::StartRunCommand,
+    config::{Config, Home},
+    core::{Environment, SessionId},
+    jobs,
+    pb::{CallerEnvironment, StartRunCommand},
     sessions::Sessions,
+    tools::passed_on,
 };
 
 #[derive(Debug, clap::Args)]
@@ -67,7 +71,12 @@ impl SettingsArgs {
     }
 
     /// Makes the command that starts a run with these settings, without a prompt.
-    pub(in crate::cli) fn start_command(&self, sessions: &Sessions) -> Result<StartRunCommand, CliError> {
+    pub(in crate::cli) fn start_command(
+        &self,
+        sessions: &Sessions,
+        home: &Home,
+        environment: &Environment,
+    ) -> Result<StartRunCommand, CliError> {
         let session = match &self.session {
             Some(text) => Some(match sessions.existing(text)? {
                 Some(id) => id,
@@ -89,7 +98,22 @@ impl SettingsArgs {
             no_tools: self.no_tools,
             model: self.model.clone().unwrap_or_default(),
             system_prompt: self.system.clone().unwrap_or_default(),
+            caller: Some(caller(home, environment)),
             ..StartRunCommand::default()
         })
+    }
+}
+
+/// Returns what commands of a run get of this process.
+#[allow(clippy::useless_conversion, reason = "the type differs by system")]
+fn caller(home: &Home, environment: &Environment) -> CallerEnvironment {
+    let extra = Config::read_for_client(home, "environment").commands.environment;
+    // It can only be read by setting it.
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
+    rustix::process::umask(umask);
+    let of_job = environment.text(jobs::UMASK).and_then(|digits| u32::from_str_radix(&digits, 8).ok());
+    CallerEnvironment {
+        variables: passed_on(environment, &extra).collect(),
+        umask: Some(of_job.unwrap_or_else(|| u32::from(umask.as_raw_mode()))),
     }
 }

@@ -83,6 +83,7 @@ fn the_template_and_the_known_keys_are_all_fields() {
         commands: CommandsConfig {
             allow: vec!["x".into()],
             environment: vec!["X".into()],
+            readable: vec!["x".into()],
             hidden: vec!["x".into()],
             ..Default::default()
         },

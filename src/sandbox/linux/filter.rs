@@ -244,6 +244,11 @@ fn rules(job: &Job) -> Result<Rules, seccompiler::BackendError> {
         rules.extend(fast_open()?);
     }
     rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socketpair, pairs_without_connection()?);
+    if !has_network {
+        // The pairs are connected, so only a server or another program could be meant.
+        rules.extend([libc::SYS_bind, libc::SYS_connect].map(|call| (call, Vec::new())));
+    }
     if !job.layers.namespaces {
         rules.extend(REFUSED_WITHOUT_NAMESPACES.iter().map(|call| (*call, Vec::new())));
         for (call, index) in OF_OTHERS {
@@ -251,6 +256,19 @@ fn rules(job: &Job) -> Result<Rules, seccompiler::BackendError> {
         }
     }
     Ok(with_variants(rules))
+}
+
+/// Returns rules against pairs of sockets that are not bound to each other: a message from one of them can have the address of
+/// another socket, which the filter cannot see.
+fn pairs_without_connection() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    // The lowest four bits are the type, and the others are flags.
+    const TYPES: u64 = 0xf;
+    let connected = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET].map(|kind| u64::from(kind.unsigned_abs()));
+    let refused = (0..=TYPES).filter(|kind| !connected.contains(kind));
+    let mut rules: Vec<SeccompRule> =
+        refused.map(|kind| argument(1, Compare::MaskedEq(TYPES), kind)).collect::<Result<_, _>>()?;
+    rules.push(argument(0, Compare::Ne, libc::AF_UNIX.unsigned_abs().into())?);
+    Ok(rules)
 }
 
 /// Returns rules against protocols whose connections Landlock does not look at, such as multipath TCP, and against netlink

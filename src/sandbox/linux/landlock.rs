@@ -23,9 +23,6 @@ const RIGHTS: ABI = ABI::V6;
 /// Directories that a command does not read: they hold files and sockets of other programs.
 const NOT_READ: [&str; 4] = ["/dev", "/run", "/tmp", "/var/tmp"];
 
-/// Directories of the system in which links to programs are kept below a directory that is not read.
-const READ_NEVERTHELESS: [&str; 2] = ["/run/current-system", "/run/wrappers"];
-
 /// The ports that a command with the network reaches, also where a program on this machine listens at them: those of SSH, DNS
 /// and HTTP, without which it would reach little on other machines.
 const REMOTE_PORTS: [u16; 4] = [22, 53, 80, 443];
@@ -55,7 +52,7 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
     } else if !job.layers.namespaces {
         ruleset = ruleset.handle_access(AccessNet::from_all(RIGHTS))?;
     }
-    let mut rules = Rules { ruleset: ruleset.create()?, hidden: &job.hidden };
+    let mut rules = Rules { ruleset: ruleset.create()? };
     if job.network {
         // There is no rule for an address: a port is open on every machine or on none. The 65,000 rules take up to a tenth of a second.
         let is_open = |port: &u16| REMOTE_PORTS.contains(port) || !listening.contains(port);
@@ -65,11 +62,12 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
             .add_rules(ports.map(|port| Ok::<_, RulesetError>(NetPort::new(port, AccessNet::ConnectTcp))))?;
     }
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
-    let not_read: Vec<PathBuf> =
-        NOT_READ.iter().map(PathBuf::from).chain(job.hidden.iter().cloned()).collect();
+    let hidden = &job.seen.hidden;
+    let not_read = NOT_READ.iter().map(PathBuf::from).chain(job.seen.home.clone());
+    let not_read: Vec<PathBuf> = not_read.chain(hidden.iter().cloned()).collect();
     rules = rules.allow_around(Path::new("/"), &not_read, read)?;
-    for path in READ_NEVERTHELESS {
-        rules = rules.allow(Path::new(path), read)?;
+    for path in &job.seen.readable {
+        rules = rules.allow_around(path, hidden, read)?;
     }
     for device in DEVICES {
         rules = rules.allow(&Path::new("/dev").join(device), AccessFs::ReadFile | AccessFs::WriteFile)?;
@@ -83,7 +81,7 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
             rules = rules.allow(Path::new(dir), all)?;
         }
         for dir in &job.writable {
-            rules = rules.allow_around(&dir.path, &job.hidden, all)?;
+            rules = rules.allow_around(&dir.path, hidden, all)?;
         }
         if job.network {
             rules = rules.allow(Path::new("/run"), AccessFs::ReadFile.into())?;
@@ -93,18 +91,16 @@ fn ruleset(job: &Job, listening: &BTreeSet<u16>) -> Result<RulesetStatus, Rulese
         rules = rules.allow(temporary, all)?;
     }
     let work_dir = fs::read_link("/proc/self/cwd").unwrap_or_default();
-    let hidden = rules.hidden.to_vec();
     // No names can be made in the directories above a path that is hidden in the working directory.
-    rules = rules.allow_around(&work_dir, &hidden, if job.only_reads() { read } else { all })?;
+    rules = rules.allow_around(&work_dir, hidden, if job.only_reads() { read } else { all })?;
     Ok(rules.ruleset.restrict_self()?.ruleset)
 }
 
-struct Rules<'a> {
+struct Rules {
     ruleset: RulesetCreated,
-    hidden: &'a [PathBuf],
 }
 
-impl Rules<'_> {
+impl Rules {
     /// Allows access to a file, or to a directory with everything in it. What does not exist or cannot be opened is left
     /// out.
     fn allow(mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<Self, RulesetError> {

@@ -1,5 +1,5 @@
 //! The view that a command has of the file system: all of it read-only, its working directory with all rights, temporary
-//! directories and devices of its own, and nothing of what is hidden.
+//! directories and devices of its own, of the home directory only what it needs, and nothing of what is hidden.
 
 use std::{
     fs, io,
@@ -37,9 +37,6 @@ pub(super) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Directories that a command finds empty, because they hold the sockets of other programs.
 const EMPTIED: [&str; 2] = ["/run", "/var/run"];
 
-/// The parts of the emptied directories that commands need: the programs of NixOS and of Guix.
-const KEPT: [&str; 2] = ["/run/current-system", "/run/wrappers"];
-
 /// The devices that a command has.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
@@ -52,9 +49,9 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     let whole =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, ".", whole).step(|| "open the working directory".to_owned())?;
-    let kept = Kept::open(job.network)?;
-    let covered = covered_dirs();
-    let others = other_dirs(job, &covered)?;
+    let covered = covered_dirs(job);
+    let kept = Kept::open(job, &covered)?;
+    let others = other_dirs(job)?;
     for mount in mount_table::read()? {
         if !covered.iter().any(|dir| mount.path.starts_with(dir)) {
             restrict(&mount.path, mount.flags | READ_ONLY)?;
@@ -70,10 +67,11 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
     for (dir, tree) in &others {
         attach(tree.as_fd(), &dir.path, PLAIN)?;
     }
-    for dir in existing(&EMPTIED) {
-        restrict(&dir, READ_ONLY)?;
+    let is_writable = |dir: &&PathBuf| !TEMPORARY.iter().any(|temporary| *dir == Path::new(temporary));
+    for dir in covered.iter().filter(is_writable) {
+        restrict(dir, READ_ONLY)?;
     }
-    for path in &job.hidden {
+    for path in &job.seen.hidden {
         hide(path)?;
     }
     let is_foreign =
@@ -93,7 +91,7 @@ pub(super) fn build(job: &Job, foreign_sockets: &[PathBuf]) -> io::Result<()> {
 /// Refuses a working directory that would bring back what is covered, or that is hidden itself.
 fn check_place(work_dir: &Path, job: &Job) -> io::Result<()> {
     let shown = work_dir.display();
-    if let Some(hidden) = job.hidden.iter().find(|hidden| work_dir.starts_with(hidden)) {
+    if let Some(hidden) = job.seen.hidden.iter().find(|hidden| work_dir.starts_with(hidden)) {
         return Err(io::Error::other(format!(
             "{shown} is in {}, which commands do not see",
             hidden.display()
@@ -111,35 +109,35 @@ fn check_place(work_dir: &Path, job: &Job) -> io::Result<()> {
 }
 
 /// Opens the other directories in which the command may write, but for those that it does not see.
-fn other_dirs<'a>(job: &'a Job, covered: &[PathBuf]) -> io::Result<Vec<(&'a WritableDir, OwnedFd)>> {
-    let is_seen =
-        |dir: &&WritableDir| !covered.iter().chain(&job.hidden).any(|hidden| dir.path.starts_with(hidden));
+fn other_dirs<'a>(job: &'a Job) -> io::Result<Vec<(&'a WritableDir, OwnedFd)>> {
+    let is_seen = |dir: &&WritableDir| !job.seen.hidden.iter().any(|hidden| dir.path.starts_with(hidden));
     let open_dir = |dir: &'a WritableDir| {
-        let what = || format!("open {}", dir.path.display());
+        let path = &dir.path;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let rules = ResolveFlags::NO_SYMLINKS;
-        let handle = openat2(CWD, &dir.path, flags, Mode::empty(), rules).step(what)?;
-        let tree = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::AT_RECURSIVE
-            | OpenTreeFlags::AT_EMPTY_PATH
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-        Ok((dir, open_tree(handle, "", tree).step(what)?))
+        let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).and_then(copy_of);
+        Ok((dir, opened.step(|| format!("open {}", path.display()))?))
     };
     job.writable.iter().filter(is_seen).map(open_dir).collect()
 }
 
-/// Returns the directories that get a file system of their own. Links to them, as `/var/run` is on most systems, are
-/// none.
-fn covered_dirs() -> Vec<PathBuf> {
-    let mut dirs = existing(&["/dev"]);
-    dirs.extend(existing(&TEMPORARY));
-    dirs.extend(existing(&EMPTIED));
-    dirs
+/// Copies the mounts of an open file or directory, which can then be shown elsewhere.
+fn copy_of(file: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    open_tree(file, "", flags)
 }
 
-fn existing(dirs: &[&str]) -> Vec<PathBuf> {
+/// Returns the directories that get a file system of their own. Links to them, as `/var/run` is on most systems, are
+/// none.
+fn covered_dirs(job: &Job) -> Vec<PathBuf> {
     let is_dir = |dir: &&&str| Path::new(dir).symlink_metadata().is_ok_and(|dir| dir.is_dir());
-    dirs.iter().filter(is_dir).map(PathBuf::from).collect()
+    let system = ["/dev"].iter().chain(&TEMPORARY).chain(&EMPTIED).filter(is_dir);
+    let mut dirs: Vec<PathBuf> = system.map(PathBuf::from).collect();
+    let home = job.seen.home.iter().filter(|home| !dirs.iter().any(|dir| home.starts_with(dir)));
+    dirs.extend(home.cloned().collect::<Vec<_>>());
+    dirs
 }
 
 fn cover(dir: &Path, size: u64) -> io::Result<()> {
@@ -159,34 +157,50 @@ struct Kept {
 }
 
 impl Kept {
-    fn open(network: bool) -> io::Result<Self> {
+    fn open(job: &Job, covered: &[PathBuf]) -> io::Result<Self> {
         let handle = |path: &Path| open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let mut devices = Vec::new();
         for name in DEVICES {
             let device = Path::new("/dev").join(name);
             devices.push((name, handle(&device).step(|| format!("open {}", device.display()))?));
         }
-        let mut paths: Vec<PathBuf> = KEPT.iter().map(PathBuf::from).collect();
-        if network {
+        let is_covered = |path: &&PathBuf| covered.iter().any(|dir| path.starts_with(dir));
+        let mut paths: Vec<PathBuf> = job.seen.readable.iter().filter(is_covered).cloned().collect();
+        if job.network {
             // Most often a link to a file in /run, without which no name is found.
             let resolver = handle(Path::new("/etc/resolv.conf")).ok();
             let path = resolver.and_then(|file| fs::read_link(handle_path(file.as_fd())).ok());
             paths.extend(path.filter(|path| path.starts_with("/run")));
         }
-        let others = paths.into_iter().filter_map(|path| Some((path.clone(), handle(&path).ok()?)));
+        let others = paths.into_iter().filter_map(|path| {
+            let tree = handle(&path).and_then(copy_of).ok()?;
+            Some((path, tree))
+        });
         Ok(Self { devices, others: others.collect() })
     }
 
+    /// Shows all of it where it was, read-only.
     fn restore(&self) -> io::Result<()> {
-        for (path, handle) in &self.others {
-            if handle_path(handle.as_fd()).is_dir() {
-                fs::create_dir_all(path)?;
+        for (path, tree) in &self.others {
+            let shown = || format!("show {}", path.display());
+            if handle_path(tree.as_fd()).is_dir() {
+                fs::create_dir_all(path).step(shown)?;
             } else {
-                path.parent().map_or(Ok(()), fs::create_dir_all)?;
-                fs::write(path, "")?;
+                path.parent().map_or(Ok(()), fs::create_dir_all).step(shown)?;
+                match fs::File::create_new(path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue, // it is shown already
+                    made => made.map(drop).step(shown)?,
+                }
             }
-            bind(handle.as_fd(), path)?;
-            restrict(path, READ_ONLY)?;
+            move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH).step(shown)?;
+        }
+        for mount in mount_table::read()? {
+            if self.others.iter().any(|(path, _)| mount.path.starts_with(path)) {
+                restrict(&mount.path, mount.flags | READ_ONLY)?;
+            } else if self.devices.iter().any(|(name, _)| mount.path == Path::new("/dev").join(name)) {
+                // A device can be written on a mount that is read-only, and its mode and owner cannot be set.
+                restrict(&mount.path, mount.flags | MountFlags::NOSUID | MountFlags::RDONLY)?;
+            }
         }
         Ok(())
     }
@@ -196,24 +210,19 @@ fn handle_path(handle: BorrowedFd<'_>) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }
 
-fn bind(from: BorrowedFd<'_>, to: &Path) -> io::Result<()> {
-    mount_bind(handle_path(from), to).step(|| format!("show {}", to.display()))
-}
-
 fn build_dev(devices: &[(&str, OwnedFd)], size: u64) -> io::Result<()> {
     let dev = Path::new("/dev");
     for (name, handle) in devices {
         let node = dev.join(name);
         fs::write(&node, "")?;
-        bind(handle.as_fd(), &node)?;
+        mount_bind(handle_path(handle.as_fd()), &node).step(|| format!("show {}", node.display()))?;
     }
     for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         symlink(format!("/proc/self/fd{target}"), dev.join(name))?;
     }
     let memory = dev.join("shm");
     fs::create_dir(&memory)?;
-    new_file_system(&memory, &format!("mode=1777,size={size}"))?;
-    restrict(dev, READ_ONLY)
+    new_file_system(&memory, &format!("mode=1777,size={size}"))
 }
 
 /// Mounts a directory where it was.

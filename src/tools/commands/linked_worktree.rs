@@ -79,11 +79,8 @@ impl LinkedWorktree {
             shared.into_iter().filter(|dir| real_dir(dir).as_ref() == Some(dir)).collect();
         let uses_repository =
             target(&git_dir, "commondir").and_then(|dir| real_dir(&dir)).as_ref() == Some(&repository);
-        let names_root = target(&git_dir, "gitdir").is_some_and(|file| {
-            file.ends_with(".git") && file.parent().and_then(real_dir).as_deref() == Some(root)
-        });
         let all = || shared.iter().chain([&git_dir]);
-        if !uses_repository || !names_root || all().any(|dir| root.starts_with(dir)) {
+        if !uses_repository || !names(&git_dir, root) || all().any(|dir| root.starts_with(dir)) {
             return Err(NOT_NAMED);
         }
         let is_own =
@@ -100,6 +97,52 @@ fn real_dir(path: &Path) -> Option<PathBuf> {
     let dir: OwnedFd =
         open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
+}
+
+/// Returns the directories outside of the working directory that git reads for it, and the working tree that it is a part of: the
+/// repository above it, or that of a linked working tree or a submodule with its main working tree. They are the user's, and a
+/// git directory that a file `.git` names has to name the place of that file.
+pub(super) fn readable(workspace: &Workspace) -> Vec<PathBuf> {
+    let Some(root) = workspace.absolute_names().last().map(Path::new) else { return Vec::new() };
+    let found = root.ancestors().find_map(|tree| Some((tree, fs::symlink_metadata(tree.join(".git")).ok()?)));
+    let Some((tree, found)) = found.filter(|(_, found)| found.uid() == geteuid().as_raw()) else {
+        return Vec::new();
+    };
+    if found.is_dir() {
+        return if tree.join(".git/HEAD").exists() { vec![tree.to_owned()] } else { Vec::new() };
+    }
+    let named = || {
+        let text = text_of(&File::open(tree.join(".git")).ok().filter(|_| found.is_file())?)?;
+        real_dir(&tree.join(text.strip_prefix("gitdir: ")?.trim_end_matches(['\n', '\r'])))
+    };
+    let Some(git_dir) = named().filter(|git_dir| names(git_dir, tree)) else { return Vec::new() };
+    let Some(shared) = repository_of(&git_dir) else { return Vec::new() };
+    let main =
+        shared.ancestors().find(|dir| dir.ends_with(".git")).and_then(Path::parent).map(Path::to_owned);
+    [tree.to_owned(), git_dir, shared].into_iter().chain(main).collect()
+}
+
+/// Returns the repository that a git directory is a part of. That of a linked working tree has to say that it is in `worktrees` there:
+/// a command can write such a file in its own working directory.
+fn repository_of(git_dir: &Path) -> Option<PathBuf> {
+    let Some(named) = target(git_dir, "commondir") else { return Some(git_dir.to_owned()) };
+    let above = git_dir.parent().filter(|above| above.ends_with("worktrees"))?.parent()?;
+    (real_dir(&named).as_deref() == Some(above)).then(|| above.to_owned())
+}
+
+/// Returns true if a git directory says that `tree` is its working tree, as a linked working tree and a submodule have it.
+fn names(git_dir: &Path, tree: &Path) -> bool {
+    if let Some(file) = target(git_dir, "gitdir") {
+        return file.ends_with(".git") && file.parent().and_then(real_dir).as_deref() == Some(tree);
+    }
+    let settings = git_dir.join("config");
+    let is_file = fs::symlink_metadata(&settings).is_ok_and(|found| found.is_file());
+    let text = File::open(settings).ok().filter(|_| is_file).and_then(|file| text_of(&file));
+    text.into_iter().flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).any(|line| {
+        let value =
+            line.split_once('=').filter(|(key, _)| key.trim() == "worktree").map(|(_, value)| value.trim());
+        value.and_then(|dir| real_dir(&git_dir.join(dir))).as_deref() == Some(tree)
+    })
 }
 
 /// Returns the path in a file of a git directory.
@@ -289,6 +332,45 @@ mod tests {
         let dir = repository();
         fs::remove_file(dir.path().join("main/.git/worktrees/tree/gitdir")).unwrap();
         assert_eq!(found(&dir), Err(NOT_NAMED));
+    }
+
+    /// Returns what commands in a directory of the fixture may read outside of it, relative to the fixture.
+    fn readable_in(dir: &tempfile::TempDir, work_dir: &str) -> Vec<PathBuf> {
+        let work_dir = WorkDir::without_home(&dir.path().join(work_dir)).unwrap();
+        let paths = readable(work_dir.workspace());
+        paths.into_iter().map(|path| path.strip_prefix(dir.path()).unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_repository_and_its_main_working_tree_can_be_read() {
+        let dir = repository();
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("main/.git/HEAD", "ref: refs/heads/main\n");
+        put("main/.git/modules/lib/config", "[core]\n\tbare = false\n\tworktree = ../../../lib\n");
+        put("main/lib/.git", "gitdir: ../.git/modules/lib\n");
+        for name in ["main/src/inner", "tree/src", "main/lib/src", "other"] {
+            fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(readable_in(&dir, "main/src/inner"), paths(&["main"]));
+        let of_tree = paths(&["tree", "main/.git/worktrees/tree", "main/.git", "main"]);
+        assert_eq!(readable_in(&dir, "tree"), of_tree);
+        assert_eq!(readable_in(&dir, "tree/src"), of_tree);
+        let module = "main/.git/modules/lib";
+        assert_eq!(readable_in(&dir, "main/lib/src"), paths(&["main/lib", module, module, "main"]));
+        put("main/.git/worktrees/tree/commondir", "../../..\n");
+        assert_eq!(readable_in(&dir, "tree"), paths(&[]));
+        // A file `.git` that anybody can have made shows nothing.
+        for text in
+            ["gitdir: ../main/.git", "gitdir: ../main/.git/modules/lib", "gitdir: ../main", "gitdir: /"]
+        {
+            put("other/.git", text);
+            assert_eq!(readable_in(&dir, "other"), paths(&[]), "{text}");
+        }
     }
 
     #[test]

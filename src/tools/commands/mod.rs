@@ -14,6 +14,7 @@ mod removal;
 mod rules;
 mod runner;
 
+pub use environment::{CallerEnvironment, passed_on};
 pub(super) use rules::Rule;
 pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
 

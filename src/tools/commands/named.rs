@@ -79,7 +79,7 @@ mod tests {
         fs::write(dir.path().join(".env"), "").unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
         let root = work_dir.workspace().absolute_names()[0].clone();
-        let absolute = format!("touch {root}/CLAUDE.md");
+        let absolute = format!("touch '{root}/CLAUDE.md'");
         for (line, expect) in [
             ("echo x > .envrc", &[".envrc"][..]),
             ("cat <<E > .envrc\nx\nE", &[".envrc"]),

@@ -1,7 +1,7 @@
 //! Runs command lines in the sandbox.
 
 use std::{
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -9,13 +9,14 @@ use std::{
 use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
-    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, hidden_in_home},
+    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View},
     tools::{WorkDir, Workspace, tree},
 };
 
 use super::{
     concurrent::Looks,
-    environment, line,
+    environment::{self, CallerEnvironment},
+    line,
     linked_worktree::{self, InUse, Repository},
     new_names::NewNames,
     output::Output,
@@ -29,14 +30,20 @@ pub struct CommandHost {
     pub environment: Environment,
 }
 
+/// The most words of an output that are looked at as paths.
+const MAX_WORDS: usize = 200;
+
 /// Runs command lines as the configuration has it.
 #[derive(Clone)]
 pub struct CommandRunner {
     config: CommandsConfig,
     launcher: PathBuf,
-    /// The paths that no command reads.
-    hidden: Vec<PathBuf>,
+    view: View,
+    /// The environment of the daemon.
+    host: Environment,
     environment: Vec<(String, String)>,
+    /// The mode bits that new files do not have, if a caller has said so.
+    umask: Option<u32>,
     /// The layers of the sandbox that work on this machine. Found when the first command needs them.
     found: Arc<OnceLock<FoundLayers>>,
     git_dirs: InUse,
@@ -92,13 +99,16 @@ impl CommandRunner {
     /// Returns `None` if there is no program to start the sandbox.
     pub fn new(config: &CommandsConfig, host: &CommandHost, home: &Home) -> Option<Self> {
         let launcher = host.launcher.clone()?;
-        let mut hidden = vec![home.root().to_owned()];
-        hidden.extend(hidden_in_home(&home.expand(Path::new("~"))));
-        hidden.extend(config.hidden.iter().map(|path| home.expand(path)));
+        let expanded = |paths: &[PathBuf]| paths.iter().map(|path| home.expand(path)).collect::<Vec<_>>();
+        let view = View::of_home(&home.expand(Path::new("~")))
+            .hiding(expanded(&config.hidden).into_iter().chain([home.root().to_owned()]))
+            .showing(expanded(&config.readable));
         Some(Self {
             config: config.clone(),
             launcher,
-            hidden,
+            view,
+            host: host.environment.clone(),
+            umask: None,
             environment: environment::of_commands(&host.environment, &config.environment),
             found: Arc::default(),
             git_dirs: InUse::default(),
@@ -112,6 +122,14 @@ impl CommandRunner {
         let mut other = self.clone();
         other.config.network = true;
         other
+    }
+
+    /// Returns one that does the same with what belongs to the caller of a run.
+    #[must_use]
+    pub fn with_caller(&self, caller: &CallerEnvironment) -> Self {
+        let variables = caller.variables_for(&self.host);
+        let environment = environment::of_commands(&variables, &self.config.environment);
+        Self { environment, umask: caller.umask, ..self.clone() }
     }
 
     /// Runs a line and blocks until everything that it started has ended. `print` gets the output as it comes. Protected
@@ -137,13 +155,17 @@ impl CommandRunner {
         let look = || NewNames::look(workspace, &self.looks, job.names, cancel, print);
         let new_names = self.takes_back().then(look).transpose()?;
         let repository = self.repository(workspace);
+        let mut readable = environment::paths(&self.environment);
+        readable.extend(linked_worktree::readable(workspace));
         let spec = CommandSpec {
             line: job.line,
             work_dir: workspace.root(),
             environment: self.environment.clone(),
             read_only: new_names.as_ref().map(|names| names.existing(job.names)).unwrap_or_default(),
+            readable,
             writable: repository.writable(),
             network: self.config.network,
+            umask: self.umask.unwrap_or_else(|| workspace.umask()),
             limits: self.limits(job.seconds),
         };
         let mut output = Output::default();
@@ -152,7 +174,7 @@ impl CommandRunner {
                 print(text);
             }
         };
-        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.hidden.clone());
+        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.view.clone());
         let (end, taken_back) = tree::run_covered(work_dir, |tree| {
             // A line that a rule allows was not proposed, so nobody has read this yet.
             tree.note().into_iter().for_each(print);
@@ -168,7 +190,12 @@ impl CommandRunner {
             taken_back.in_a_few_words().unwrap_or_default()
         );
         let output = output.into_text();
-        let notes = [taken_back.note(), repository.restore(), repository.note(end.ending, &output)];
+        let unseen = if end.ending == Ending::Exited(0) || !self.takes_back() {
+            String::new()
+        } else {
+            self.note_of_unseen(&output, workspace, &spec.readable)
+        };
+        let notes = [taken_back.note(), repository.restore(), repository.note(end.ending, &output), unseen];
         let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { ending: end.ending, summary, output, note })
     }
@@ -221,6 +248,23 @@ impl CommandRunner {
     pub(super) fn other_writes(&self, workspace: &Workspace) -> String {
         let writes = self.takes_back() && self.found().layers.namespaces;
         if writes { linked_worktree::preview(workspace) } else { String::new() }
+    }
+
+    /// Returns what the model reads after a command that failed and whose output names a path which commands do not see, and
+    /// otherwise an empty text. It is not said whether there is such a file.
+    fn note_of_unseen(&self, output: &str, workspace: &Workspace, readable: &[PathBuf]) -> String {
+        let Some(root) = workspace.absolute_names().last().map(Path::new) else { return String::new() };
+        let ends_path = |c: char| c.is_whitespace() || "'\"`:;,()[]{}<>‘’“”".contains(c);
+        let words = output.split(ends_path).filter(|word| word.contains('/')).take(MAX_WORDS);
+        let paths = words.filter_map(|word| normal_path(&root.join(word)));
+        let unseen = self.view.left_out(paths, root, readable);
+        unseen.map_or_else(String::new, |path| {
+            format!(
+                "Commands do not see {}, whether it is there or not: of the home directory they see toolchains and the working \
+                 directory with its repository. The user can add to that: `readable` under [commands] of config.toml.",
+                path.display()
+            )
+        })
     }
 
     /// Returns the layers that hold commands. The first call tries what the machine has, which takes some milliseconds.
@@ -285,6 +329,19 @@ impl CommandRunner {
             (_, None) => format!("In the sandbox: it writes only in the working directory, {network}"),
         }
     }
+}
+
+/// Resolves `.` and `..` of an absolute path by their names. Commands see no links outside of what they see.
+fn normal_path(path: &Path) -> Option<PathBuf> {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            Component::RootDir | Component::Normal(_) | Component::Prefix(_) => normal.push(part),
+        }
+    }
+    normal.is_absolute().then_some(normal)
 }
 
 fn summary(ending: Ending, duration: Duration, limits: &Limits) -> String {

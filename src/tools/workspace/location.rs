@@ -22,7 +22,7 @@ use crate::journal::{FileState, NewChange};
 
 use super::{
     FileError, identity, read,
-    resolve::{Resolved, enter_dir, make_dir, umask_of},
+    resolve::{Resolved, enter_dir, make_dir, new_mode},
     temporary::temporary_name,
 };
 
@@ -36,6 +36,8 @@ pub struct Location {
     real_path: PathBuf,
     /// The path as the model gave it, for messages.
     given_path: String,
+    /// The mode bits that new files do not have, if the caller of the run has said so.
+    umask: Option<RawMode>,
 }
 
 /// A check that runs right before the file system changes. If it fails, nothing is written.
@@ -63,13 +65,14 @@ impl ExistingFile {
 }
 
 impl Location {
-    pub(super) fn new(resolved: Resolved, given_path: &str) -> Self {
+    pub(super) fn new(resolved: Resolved, given_path: &str, umask: Option<RawMode>) -> Self {
         Self {
             dir: resolved.dir,
             missing: resolved.missing,
             name: resolved.name,
             real_path: resolved.real_path,
             given_path: given_path.to_owned(),
+            umask,
         }
     }
 
@@ -174,7 +177,7 @@ impl Location {
         let mode = match old {
             Some(old) => old.stat.st_mode & 0o777,
             // The directories that are missing deny what their parent denies.
-            None => 0o644 & !umask_of(self.dir.as_fd()),
+            None => new_mode(self.dir.as_fd(), 0o666, self.umask),
         };
         record(self.planned_changes(content, old, mode))?;
         let target = self.with_parents()?;
@@ -191,7 +194,7 @@ impl Location {
 
     /// Returns the changes that [`Location::replace`] makes: the directories from the outside in, and the file.
     fn planned_changes(&self, content: &[u8], old: Option<&ExistingFile>, mode: RawMode) -> Vec<NewChange> {
-        let dir_mode = 0o700 | (0o755 & !umask_of(self.dir.as_fd()));
+        let dir_mode = 0o700 | new_mode(self.dir.as_fd(), 0o777, self.umask);
         let depth = self.missing.len();
         let dirs =
             (0..depth).filter_map(|index| self.real_path.ancestors().nth(depth - index)).map(Path::to_owned);
@@ -213,7 +216,7 @@ impl Location {
         let mut dir =
             self.dir.try_clone().map_err(|error| FileError::io("reach", &self.given_path, error))?;
         for name in &self.missing {
-            make_dir(dir.as_fd(), name).map_err(fail)?;
+            make_dir(dir.as_fd(), name, self.umask).map_err(fail)?;
             dir = enter_dir(dir.as_fd(), name).map_err(fail)?;
         }
         Ok(Self {
@@ -222,6 +225,7 @@ impl Location {
             name: self.name.clone(),
             real_path: self.real_path.clone(),
             given_path: self.given_path.clone(),
+            umask: self.umask,
         })
     }
 

@@ -34,7 +34,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{self, Mode, OFlags},
+    fs::{self, Mode, OFlags, RawMode},
     io::Errno,
 };
 
@@ -55,6 +55,8 @@ pub struct Workspace {
     restrictions: Option<Arc<dyn Restrictions>>,
     /// What git ignores in it because of files outside it, when it was first asked for.
     outer_rules: OnceLock<IgnoreRules>,
+    /// The mode bits that new files do not have, if the caller of the run has said so.
+    umask: Option<RawMode>,
     has_openat2: bool,
 }
 
@@ -66,8 +68,26 @@ impl Workspace {
         names.extend(real.filter(|real| !names.contains(real)));
         names.retain(|name| name != "/");
         let has_openat2 = open_beneath(root.as_fd(), ".", HANDLE).is_ok();
-        let outer_rules = OnceLock::new();
-        Ok(Self { root, absolute_names: names, own_paths, restrictions: None, outer_rules, has_openat2 })
+        Ok(Self {
+            root,
+            absolute_names: names,
+            own_paths,
+            restrictions: None,
+            outer_rules: OnceLock::new(),
+            umask: None,
+            has_openat2,
+        })
+    }
+
+    pub(super) fn set_umask(&mut self, umask: Option<u32>) {
+        self.umask = umask.map(|bits| (bits & 0o777) as RawMode);
+    }
+
+    /// Returns the mode bits that new files of commands do not have: those of the caller, or else those that the directory
+    /// itself denies to group and others.
+    #[allow(clippy::useless_conversion, reason = "the type differs by system")]
+    pub(super) fn umask(&self) -> u32 {
+        u32::from(self.umask.unwrap_or_else(|| resolve::umask_of(self.root.as_fd())))
     }
 
     pub(super) fn set_restrictions(&mut self, restrictions: Arc<dyn Restrictions>) {
@@ -164,7 +184,7 @@ impl Workspace {
     /// A [`FileError`] if the path leads out of the workspace or cannot be followed.
     pub fn locate(&self, path: &InnerPath) -> Result<Location, FileError> {
         let found = resolve::resolve(self.root.as_fd(), path.as_str())?;
-        Ok(Location::new(found, path.as_str()))
+        Ok(Location::new(found, path.as_str(), self.umask))
     }
 
     /// Returns the number by which the file system knows the root.

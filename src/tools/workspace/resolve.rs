@@ -107,18 +107,28 @@ pub(super) fn enter_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io
     fs::openat(current_dir, name, HANDLE | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Creates a directory with mode 0755, without the bits that its parent denies to group and others.
-pub(super) fn make_dir(current_dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<()> {
+/// Creates a directory with the mode that [`new_mode`] returns.
+pub(super) fn make_dir(
+    current_dir: BorrowedFd<'_>,
+    name: &OsStr,
+    umask: Option<RawMode>,
+) -> rustix::io::Result<()> {
     match fs::mkdirat(current_dir, name, Mode::from_raw_mode(0o700)) {
         Ok(()) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let created = fs::openat(current_dir, name, flags, Mode::empty())?;
-            let mode = fs::fstat(&created)?.st_mode | (0o755 & !umask_of(current_dir));
+            let mode = fs::fstat(&created)?.st_mode | new_mode(current_dir, 0o777, umask);
             fs::fchmod(created, Mode::from_raw_mode(mode))
         }
         Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),
     }
+}
+
+/// Returns the mode of a new file in `dir`: `most`, without the bits of the umask. Where no caller has said its umask, group and
+/// others do not write, and do not get what the directory denies them.
+pub(super) fn new_mode(dir: BorrowedFd<'_>, most: RawMode, umask: Option<RawMode>) -> RawMode {
+    umask.map_or_else(|| most & 0o755 & !umask_of(dir), |umask| most & !umask)
 }
 
 /// Returns the mode bits that a new file in `dir` must not have: those that the directory itself denies

@@ -1,11 +1,6 @@
 //! `--file` with images and PDF files.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Once,
-};
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -109,29 +104,13 @@ fn images_that_no_client_may_send_are_refused() {
     assert!(stderr.contains("a prompt may have 16 images"), "{stderr}");
 }
 
-/// Returns a directory with the stand-in for pdftotext. `None` if the sources and the build are both below `/tmp`, of which
-/// the sandbox shows a private one.
-fn programs() -> Option<PathBuf> {
-    static COPY: Once = Once::new();
-    let is_shown = |dir: &PathBuf| !dir.starts_with("/tmp");
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/attached");
-    let build = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    if is_shown(&sources) {
-        return Some(sources);
-    }
-    // By another process: a child that a test starts meanwhile would have a file open that this one writes, which then
-    // cannot be executed.
-    COPY.call_once(|| {
-        let status = Command::new("cp").arg(sources.join("pdftotext")).arg(&build).status().unwrap();
-        assert!(status.success());
-    });
-    Some(build).filter(is_shown)
-}
+/// The directory with the stand-in for pdftotext.
+const PROGRAMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/attached");
 
 /// Runs `kontekst run -f x.pdf` on a file with this content, with a program in this directory or without any.
-fn run_pdf(home: &TestHome, content: &str, programs: Option<&Path>) -> Output {
+fn run_pdf(home: &TestHome, content: &str, programs: Option<&str>) -> Output {
     fs::write(home.work_dir().join("x.pdf"), format!("%PDF-1.7\n\0\n{content}\n")).unwrap();
-    let path = programs.map_or("/nowhere".to_owned(), |dir| format!("{}:/usr/bin:/bin", dir.display()));
+    let path = programs.map_or("/nowhere".to_owned(), |dir| format!("{dir}:/usr/bin:/bin"));
     let mut command = home.command(&["run", "--new", "-f", "x.pdf", "what is this?"]);
     command.env("PATH", path);
     crate::test_home::wait_with_output(command.spawn().unwrap())
@@ -139,10 +118,9 @@ fn run_pdf(home: &TestHome, content: &str, programs: Option<&Path>) -> Output {
 
 #[test]
 fn the_text_of_a_pdf_file_is_sent() {
-    let Some(programs) = programs() else { return };
     let model = FakeLlama::start([Reply::text("a letter")]);
     let home = TestHome::new(&model.url());
-    run_pdf(&home, "text:Dear Ada|page two", Some(&programs)).success();
+    run_pdf(&home, "text:Dear Ada|page two", Some(PROGRAMS)).success();
     let chat = model.chats()[0].to_string();
     assert!(
         chat.contains(r#"<file name=\"x.pdf\">\nDear Ada\n\npage two\n</file>\n\nwhat is this?"#),
@@ -155,13 +133,12 @@ fn a_pdf_file_that_cannot_be_read_is_an_error_that_says_why() {
     let home = TestHome::new("http://127.0.0.1:1");
     let stderr = run_pdf(&home, "text:never read", None).fails(2);
     assert!(stderr.contains("pdftotext, which reads it, is not installed"), "{stderr}");
-    let Some(programs) = programs() else { return };
     for (content, expect) in [
         ("please fail", "pdftotext cannot read `x.pdf`"),
         ("please flood", "the text of `x.pdf` is larger than 32 MiB"),
         ("no text at all", "has no text, it is probably a scan"),
     ] {
-        let stderr = run_pdf(&home, content, Some(&programs)).fails(2);
+        let stderr = run_pdf(&home, content, Some(PROGRAMS)).fails(2);
         assert!(stderr.contains(expect), "{content}: {stderr}");
     }
 }

@@ -1,6 +1,7 @@
 //! `run_command` with the real binary: what runs without a question, what reaches the client, and what is left behind.
 
 mod asked;
+mod caller;
 mod checks;
 mod doors;
 mod git_dirs;

@@ -28,9 +28,8 @@ struct Repository {
 }
 
 impl Repository {
-    fn new() -> Self {
-        // Commands do not see what others have in /tmp.
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fn new(within: &Path) -> Self {
+        let dir = tempfile::tempdir_in(within).unwrap();
         let (main, tree) = (dir.path().join("main"), dir.path().join("tree"));
         git(dir.path(), &["init", "-q", "main"]);
         fs::write(main.join("a.txt"), "text\n").unwrap();
@@ -50,6 +49,16 @@ const COMMIT: &str = "echo more >> a.txt; git diff --stat; git log --oneline; \
 
 #[test]
 fn a_command_commits_in_a_worktree_and_does_not_write_what_steers_git() {
+    commits_in_a_worktree(Path::new(env!("CARGO_TARGET_TMPDIR")));
+}
+
+/// Of the temporary directory, commands see nothing else.
+#[test]
+fn a_command_commits_in_a_worktree_in_the_temporary_directory() {
+    commits_in_a_worktree(Path::new("/tmp"));
+}
+
+fn commits_in_a_worktree(within: &Path) {
     let line = format!(
         "{COMMIT}; git branch other && git tag one && git checkout -q -b third; echo \"branches <$?>\"; \
          git config a.b c; echo \"config <$?>\"; d=$(git rev-parse --git-common-dir); \
@@ -63,7 +72,7 @@ fn a_command_commits_in_a_worktree_and_does_not_write_what_steers_git() {
     if !has_sandbox(&home) {
         return;
     }
-    let repository = Repository::new();
+    let repository = Repository::new(within);
     let (main, tree) = (&repository.main, &repository.tree);
     let before = fs::read_to_string(main.join(".git/config")).unwrap();
     repository.run(&home);
@@ -98,13 +107,13 @@ fn a_repository_that_does_not_name_the_worktree_is_not_written() {
     if !has_sandbox(&home) {
         return;
     }
-    let repository = Repository::new();
+    let repository = Repository::new(Path::new("/tmp"));
     fs::write(repository.main.join(".git/worktrees/tree/gitdir"), "/elsewhere/.git\n").unwrap();
     let before = git(&repository.main, &["log", "--all", "--oneline"]);
     repository.run(&home);
     let read = result(&model);
-    assert!(read.contains("a.txt | 1 +") && read.contains("first"), "{read}");
-    assert!(read.contains("Read-only file system") && !read.contains("commit <0>"), "{read}");
+    assert!(!read.contains("a.txt | 1 +") && !read.contains("first"), "it is not seen either: {read}");
+    assert!(read.contains("not a git repository") && !read.contains("commit <0>"), "{read}");
     assert_eq!(git(&repository.main, &["log", "--all", "--oneline"]), before);
     assert_eq!(fs::read_to_string(repository.tree.join("a.txt")).unwrap(), "text\nmore\n");
 }

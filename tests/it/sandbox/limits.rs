@@ -122,8 +122,10 @@ fn protected_files_stand_raced_changes() {
             read_only: [".git/config", ".git/hooks", ".github/workflows", "sub/AGENTS.md"]
                 .map(Into::into)
                 .into(),
+            readable: Vec::new(),
             writable: Vec::new(),
             network: false,
+            umask: 0o022,
             limits: Limits::default(),
         };
         let mut output = Vec::new();

@@ -3,12 +3,13 @@
 mod escapes;
 mod limits;
 mod running;
+mod seen;
 
 use std::{fs::File, os::fd::AsFd as _, path::Path};
 
 use kontekst::{
     core::Cancel,
-    sandbox::{CommandEnd, CommandSpec, Ending, Layers, Limits, Sandbox, SandboxError},
+    sandbox::{CommandEnd, CommandSpec, Ending, Layers, Limits, Sandbox, SandboxError, View},
 };
 use tempfile::TempDir;
 
@@ -25,7 +26,7 @@ impl Fixture {
         Self {
             dir: tempfile::tempdir().unwrap(),
             layers,
-            sandbox: Sandbox::new(launcher, layers, Vec::new()),
+            sandbox: Sandbox::new(launcher, layers, View::default()),
         }
     }
 
@@ -46,8 +47,10 @@ impl Fixture {
             work_dir: dir.as_fd(),
             environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
             read_only: Vec::new(),
+            readable: Vec::new(),
             writable: Vec::new(),
             network: false,
+            umask: 0o022,
             limits,
         };
         let mut output = Vec::new();

@@ -51,8 +51,10 @@ fn a_cancel_ends_a_command_while_it_writes() {
             work_dir: dir.as_fd(),
             environment: Vec::new(),
             read_only: Vec::new(),
+            readable: Vec::new(),
             writable: Vec::new(),
             network: false,
+            umask: 0o022,
             limits: Limits::default(),
         };
         let cancel = Cancel::new();
@@ -79,8 +81,10 @@ fn with_the_network_only_the_ports_of_this_machine_are_closed() {
             work_dir: dir.as_fd(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
             read_only: Vec::new(),
+            readable: Vec::new(),
             writable: Vec::new(),
             network: true,
+            umask: 0o022,
             limits: Limits::default(),
         };
         let mut output = Vec::new();

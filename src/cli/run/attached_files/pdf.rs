@@ -4,14 +4,14 @@ use std::{
     fs::File,
     io::{self, Read},
     os::fd::AsFd as _,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use crate::{
     cli::{error::CliError, process_env},
     core::{Cancel, Environment},
-    sandbox::{CommandSpec, Ending, FoundLayers, Limits, Sandbox, hidden_in_home},
+    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View},
 };
 
 /// The largest PDF file, in bytes.
@@ -41,8 +41,15 @@ pub(super) fn text(
     if io::copy(&mut file.take(MAX_BYTES + 1), &mut copy).map_err(failed)? > MAX_BYTES {
         return Err(CliError::usage(format!("`{name}` is larger than {} MiB", MAX_BYTES >> 20)));
     }
-    let (ending, output) = convert(dir.path(), limit, environment)
-        .map_err(|why| CliError::failed(format!("cannot read `{name}`")).cause(why))?;
+    let launcher = process_env::process_env(environment).launcher;
+    let converted = launcher
+        .ok_or_else(|| "this program cannot be found".to_owned())
+        .and_then(|launcher| convert(dir.path(), limit, environment, launcher));
+    let (ending, output) = converted.map_err(|why| {
+        CliError::failed(format!("cannot read `{name}`"))
+            .cause(why)
+            .hint("convert it yourself: `pdftotext FILE - | kontekst run \"…\"`")
+    })?;
     match ending {
         Ending::Exited(0) => {
             let text = String::from_utf8_lossy(&output).replace('\0', "").replace('\x0c', "\n\n");
@@ -69,11 +76,18 @@ pub(super) fn text(
 }
 
 /// Runs `pdftotext` in `dir`.
-fn convert(dir: &Path, limit: u64, environment: &Environment) -> Result<(Ending, Vec<u8>), String> {
-    let launcher = process_env::process_env(environment).launcher.ok_or("this program cannot be found")?;
-    let layers = FoundLayers::find(&launcher).layers;
-    let hidden =
-        environment.non_empty("HOME").map(|home| hidden_in_home(Path::new(home))).unwrap_or_default();
+fn convert(
+    dir: &Path,
+    limit: u64,
+    environment: &Environment,
+    launcher: PathBuf,
+) -> Result<(Ending, Vec<u8>), String> {
+    let FoundLayers { layers, missing } = FoundLayers::find(&launcher);
+    if layers == Layers::NONE {
+        let missing = missing.unwrap_or_default();
+        return Err(format!("pdftotext runs in the sandbox only, and this machine has none ({missing})"));
+    }
+    let view = environment.non_empty("HOME").map(|home| View::of_home(Path::new(home))).unwrap_or_default();
     let path = environment.text("PATH").filter(|path| !path.is_empty());
     let path = path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     let handle = File::open(dir).map_err(|error| error.to_string())?;
@@ -81,10 +95,12 @@ fn convert(dir: &Path, limit: u64, environment: &Environment) -> Result<(Ending,
     let command = CommandSpec {
         line: &line,
         work_dir: handle.as_fd(),
+        readable: path.split(':').map(PathBuf::from).filter(|dir| dir.is_absolute()).collect(),
         environment: vec![("PATH".to_owned(), path)],
         read_only: Vec::new(),
         writable: Vec::new(),
         network: false,
+        umask: 0o077,
         limits: Limits {
             time: Duration::from_secs(60),
             output: limit,
@@ -95,8 +111,20 @@ fn convert(dir: &Path, limit: u64, environment: &Environment) -> Result<(Ending,
         },
     };
     let mut output = Vec::new();
-    let end = Sandbox::new(launcher, layers, hidden)
+    let end = Sandbox::new(launcher, layers, view)
         .run(&command, &Cancel::new(), &mut |bytes| output.extend_from_slice(bytes))
         .map_err(|error| error.to_string())?;
     Ok((end.ending, output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_read_without_a_sandbox() {
+        let dir = tempfile::tempdir().unwrap();
+        let reason = convert(dir.path(), 1000, &Environment::default(), "/bin/false".into()).unwrap_err();
+        assert!(reason.starts_with("pdftotext runs in the sandbox only"), "{reason}");
+    }
 }

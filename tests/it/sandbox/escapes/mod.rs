@@ -11,7 +11,7 @@ use std::{
 
 use kontekst::{
     core::Cancel,
-    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox},
+    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox, View},
 };
 use tempfile::TempDir;
 
@@ -86,11 +86,13 @@ impl Runner {
             work_dir: dir.as_fd(),
             environment,
             read_only: Targets::read_only(),
+            readable: Vec::new(),
             writable: targets.writable(),
             network: self.network,
+            umask: 0o022,
             limits: Limits::default(),
         };
-        let sandbox = Sandbox::new(self.launcher.clone(), layers, targets.hidden());
+        let sandbox = Sandbox::new(self.launcher.clone(), layers, View::default().hiding(targets.hidden()));
         let mut output = Vec::new();
         let end = sandbox.run(&command, &Cancel::new(), &mut |chunk| output.extend_from_slice(chunk));
         end.unwrap_or_else(|error| panic!("{layers:?}, user {:?}: {error}", self.user));
@@ -149,6 +151,12 @@ fn files() {
 #[test]
 fn sockets() {
     check(table::SOCKETS, EACH);
+}
+
+#[test]
+fn datagrams() {
+    check(table::DATAGRAMS, &[Layers::BOTH, FILTERS]);
+    check_with(table::DATAGRAMS, &[Layers::BOTH, FILTERS], true);
 }
 
 #[test]
@@ -218,6 +226,7 @@ fn effects_are_seen_without_a_sandbox() {
     let tables = [
         (table::FILES, 40),
         (table::SOCKETS, 20),
+        (table::DATAGRAMS, 7),
         (table::SECRETS, 8),
         (table::PROTECTED, 20),
         (table::REPOSITORY, 30),

@@ -117,6 +117,20 @@ pub(super) const FILES: &[&str] = &[
     r#"git config --global core.fsmonitor evil"#,
 ];
 
+/// Unix datagrams to sockets that only the filters hold commands back from.
+pub(super) const DATAGRAMS: &[&str] = &[
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0); send(A, "x", 0, pack_sockaddr_un($ENV{DATAGRAM}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0); connect(A, pack_sockaddr_un($ENV{RELATIVE})); send(A, "x", 0)'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM | 0x80000, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM | 0x800, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_RAW, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_SEQPACKET, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"perl -MSocket -e 'socket(A, AF_UNIX, SOCK_DGRAM, 0); send(A, "x", 0, pack_sockaddr_un($ENV{RELATIVE}))'"#,
+    r#"cd "$OUT" && perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_DGRAM, 0); send(A, "x", 0, pack_sockaddr_un("relative"))'"#,
+];
+
 /// Effects on other programs through sockets.
 pub(super) const SOCKETS: &[&str] = &[
     r#"bash -c 'echo x > "/dev/tcp/127.0.0.1/$PORT"'"#,

@@ -7,7 +7,7 @@ use std::{
     io::ErrorKind,
     net::{TcpListener, UdpSocket},
     os::{
-        fd::OwnedFd,
+        fd::{AsRawFd as _, OwnedFd},
         linux::net::SocketAddrExt as _,
         unix::{
             fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
@@ -38,7 +38,8 @@ pub(super) struct Targets {
     tcp: TcpListener,
     udp: UdpSocket,
     streams: Vec<UnixListener>,
-    datagram: UnixDatagram,
+    /// The second one is not known by its absolute path, so only the filters hold commands back from it.
+    datagrams: [UnixDatagram; 2],
     terminal: OwnedFd,
     variables: Vec<(String, String)>,
     mark: String,
@@ -58,11 +59,13 @@ impl Targets {
         let mut streams: Vec<_> = streams.iter().map(|path| UnixListener::bind(path).unwrap()).collect();
         let name = SocketAddr::from_abstract_name(format!("kontekst-{mark}")).unwrap();
         streams.push(UnixListener::bind_addr(&name).unwrap());
-        let datagram = UnixDatagram::bind(at("out/datagram")).unwrap();
+        let out = fs::File::open(at("out")).unwrap();
+        let relative = PathBuf::from(format!("/proc/self/fd/{}/relative", out.as_raw_fd()));
+        let datagrams = [at("out/datagram"), relative].map(|path| UnixDatagram::bind(path).unwrap());
         let tcp = TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0")).unwrap();
         let udp = UdpSocket::bind("0.0.0.0:0").unwrap();
         streams.iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
-        datagram.set_nonblocking(true).unwrap();
+        datagrams.iter().for_each(|socket| socket.set_nonblocking(true).unwrap());
         tcp.set_nonblocking(true).unwrap();
         udp.set_nonblocking(true).unwrap();
         let (terminal, tty) = terminal();
@@ -88,6 +91,7 @@ impl Targets {
             ("WORK_SOCK", text(at("work/sock"))),
             ("TEMP_SOCK", text(temporary.path().join("sock"))),
             ("DATAGRAM", text(at("out/datagram"))),
+            ("RELATIVE", text(at("out/relative"))),
             ("ABSTRACT", format!("kontekst-{mark}")),
             ("PORT", tcp.local_addr().unwrap().port().to_string()),
             ("UDP", udp.local_addr().unwrap().port().to_string()),
@@ -106,7 +110,7 @@ impl Targets {
             tcp,
             udp,
             streams,
-            datagram,
+            datagrams,
             terminal,
             variables,
             mark,
@@ -215,7 +219,9 @@ impl Targets {
         {
             note(name, stream.accept().map(drop));
         }
-        note("the datagram socket", self.datagram.recv(&mut [0; 8]).map(drop));
+        for datagram in &self.datagrams {
+            note("a datagram socket", datagram.recv(&mut [0; 8]).map(drop));
+        }
         let mut text = [0; 64];
         note("the terminal", rustix::io::read(&self.terminal, &mut text).map(drop).map_err(Into::into));
         reached
