@@ -79,7 +79,7 @@ max_tokens = 16384                   # maximum number of tokens that the model w
 max_seconds = 600                    # maximum duration of one worker
 
 [sessions]
-active = "global"                    # the session that a plain run continues; "directory": one for each directory
+active = "global"                    # `kontekst sessions use` is for all directories; "directory": for its own
 
 [undo]                               # what `kontekst undo` can take back
 keep_days = 30                       # 0 keeps nothing
@@ -125,6 +125,7 @@ pub(super) const WRITTEN: &[&str] = &[
     "2fea69f7d54fa6baef37c6031b9b4b3e4998a49ed6d2b81c102d30b78a9df064",
     "432e6be36b915404cf0250c19b60c868ecc79b48dd888dfc349404b43f4315fd",
     "88c38574325c85bdd3692fe203431beef8eb171f148e124ffedf990e0098792b",
+    "423e3c25df8062dbeb8824eb9961a584dfdc4502ae4be93d32014a28164df813",
 ];
 
 /// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
