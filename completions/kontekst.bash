@@ -903,7 +903,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__chat)
-            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --verbose --help --version"
+            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -926,6 +926,14 @@ _kontekst() {
                     return 0
                     ;;
                 --system)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --temperature)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-tokens)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3181,7 +3189,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-f -a -m -s -c -n -C -x -o -q -v -h -V --file --no-stdin --no-skill --agent --model --system --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --park --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
+            opts="-f -p -a -m -s -c -n -C -x -o -q -v -h -V --file --print --no-stdin --no-skill --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --park --timeout --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3237,6 +3245,14 @@ _kontekst() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --temperature)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -3273,6 +3289,10 @@ _kontekst() {
                     ;;
                 --park)
                     COMPREPLY=($(compgen -W "headless never" -- "${cur}"))
+                    return 0
+                    ;;
+                --timeout)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --output)
@@ -3678,7 +3698,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__sessions__subcmd__use)
-            opts="-h -V --json --help --version"
+            opts="-h -V --none --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -52,7 +52,9 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s f -l file -d '
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s a -l agent -d 'The agent that answers [default: the agent of the session, or else `default`]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s m -l model -d 'The model for this run, by the name of its file or the name that your model server knows [default: that of the agent]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l system -d 'The system prompt for this run, instead of that of the agent' -r
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s s -l session -d 'The session to continue, by its ID or its title; a new ID starts a session [default: the active session]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l temperature -d 'How freely the model chooses its words in this run: 0 is the most probable text [default: that of the agent]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l max-tokens -d 'The most tokens of one answer in this run [default: that of the agent]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s s -l session -d 'The session to continue, by its ID, its title, or the start of one; a new ID starts a session' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s C -l working-dir -d 'The directory in which file tools work [default: the current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l allow -d 'Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l check -d 'Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times' -r
@@ -60,25 +62,27 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l on-deny -d 'Wh
 continue\t'The model reads that the call was denied and continues'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l park -d 'Say if the run waits on disk at a call that needs approval where there is no terminal to ask on' -r -f -a "headless\t'The run waits on disk, and `kontekst approvals` goes on with it'
 never\t'The call is denied'"
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l timeout -d 'Stop the run after this time, such as 90s, 10m or 2h, with exit status 5' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l output -d 'The form of the output on stdout' -r -f -a "text\t'The answer, as it arrives'
 json\t'One JSON object when the run is over, also if it failed'
 stream-json\t'Every event as one line of JSON'"
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s o -l output-file -d 'Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout' -r -F
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s o -l output-file -d 'Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout. Tools as with --extract' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l schema -d 'Have the model answer with JSON that fits a schema; exit status 1 if it does not. SCHEMA is a file, a JSON object, or fields such as `name, age int, note: what to say` (types: str, int, float, bool)' -r -F
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l color -d 'When to use colours and to format the answer\'s Markdown; `NO_COLOR` and `CLICOLOR_FORCE` are understood' -r -f -a "auto\t'On a terminal, unless `NO_COLOR` is set; elsewhere if `CLICOLOR_FORCE` is set'
 always\t''
 never\t''"
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s p -l print -d 'Print the answer and leave, which is what this command does anyway'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-stdin -d 'Do not read stdin'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-skill -d 'Send a prompt that starts with `/` as it is, without looking for a skill'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l no-tools -d 'Offer no tools to the model, for questions that need no files'
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s c -l continue -d 'Continue the active session, or else the newest one; an error if there is none'
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s n -l new -d 'Start a new session and make it the active one'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s c -l continue -d 'Continue the last session of this directory; an error if there is none'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s n -l new -d 'Start a new session, also if `kontekst sessions use` has chosen one for every run'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l workers -d 'Let the model start workers: runs of its own, within the limits of `[workers]` in config.toml'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l bare -d 'Turn all rails off and let the model call tools in the API\'s own way, for comparisons'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l auto-approve -d 'Approve every tool call, except writes to files that run code or hold settings'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l network -d 'Let the commands and checks of this run reach the network; `commands = "sandboxed"` does not count then'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l json -d 'Print every event as one line of JSON, as `--output stream-json` does'
-complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s x -l extract -d 'Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none'
+complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s x -l extract -d 'Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none. Tools that change something are not offered to the model, unless --allow or --auto-approve is given'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -l raw -d 'Print the answer\'s Markdown as the model wrote it, also on a terminal'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s q -l quiet -d 'Print nothing but errors on stderr'
 complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s v -l verbose -d 'Print the model\'s reasoning, the results of tools and the size of the context on stderr'
@@ -87,15 +91,17 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand run" -s V -l version -
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s a -l agent -d 'The agent that answers [default: the agent of the session, or else `default`]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s m -l model -d 'The model for this run, by the name of its file or the name that your model server knows [default: that of the agent]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l system -d 'The system prompt for this run, instead of that of the agent' -r
-complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s s -l session -d 'The session to continue, by its ID or its title; a new ID starts a session [default: the active session]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l temperature -d 'How freely the model chooses its words in this run: 0 is the most probable text [default: that of the agent]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l max-tokens -d 'The most tokens of one answer in this run [default: that of the agent]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s s -l session -d 'The session to continue, by its ID, its title, or the start of one; a new ID starts a session' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s C -l working-dir -d 'The directory in which file tools work [default: the current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l allow -d 'Approve calls of these tools without asking; `run_command(cargo test)` means the commands that begin with these words' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l check -d 'Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l on-deny -d 'What happens after a tool call was denied' -r -f -a "end\t'The run ends'
 continue\t'The model reads that the call was denied and continues'"
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l no-tools -d 'Offer no tools to the model, for questions that need no files'
-complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s c -l continue -d 'Continue the active session, or else the newest one; an error if there is none'
-complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s n -l new -d 'Start a new session and make it the active one'
+complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s c -l continue -d 'Continue the last session of this directory; an error if there is none'
+complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -s n -l new -d 'Start a new session, also if `kontekst sessions use` has chosen one for every run'
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l workers -d 'Let the model start workers: runs of its own, within the limits of `[workers]` in config.toml'
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l bare -d 'Turn all rails off and let the model call tools in the API\'s own way, for comparisons'
 complete -c kontekst -n "__fish_kontekst_using_subcommand chat" -l auto-approve -d 'Approve every tool call, except writes to files that run code or hold settings'
@@ -231,7 +237,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fi
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "export" -d 'Print a conversation for other programs'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "prune" -d 'Delete old sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "workers" -d 'List the workers that a session\'s runs have started'
-complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "use" -d 'Choose the session that `kontekst run` continues'
+complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "use" -d 'Choose the session that every `kontekst run` and `kontekst chat` continues, until you choose another one or none'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "delete" -d 'Delete sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "set-agent" -d 'Choose the agent that runs of a session use'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and not __fish_seen_subcommand_from list show search rename fork export prune workers use delete set-agent help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -269,6 +275,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_s
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from workers" -l json -d 'Print JSON instead of text'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from workers" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from workers" -s V -l version -d 'Print version'
+complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from use" -l none -d 'Let no session be active, so that each run starts a new one again'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from use" -l json -d 'Print JSON instead of text'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from use" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from use" -s V -l version -d 'Print version'
@@ -276,7 +283,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_s
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from delete" -l json -d 'Print JSON instead of text'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from delete" -s V -l version -d 'Print version'
-complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from set-agent" -l session -d 'The session [default: the active one]' -r
+complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from set-agent" -l session -d 'The session [default: the active one, or else the last one of this directory]' -r
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from set-agent" -l json -d 'Print JSON instead of text'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from set-agent" -s h -l help -d 'Print help'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from set-agent" -s V -l version -d 'Print version'
@@ -288,7 +295,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_s
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "export" -d 'Print a conversation for other programs'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "prune" -d 'Delete old sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "workers" -d 'List the workers that a session\'s runs have started'
-complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "use" -d 'Choose the session that `kontekst run` continues'
+complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "use" -d 'Choose the session that every `kontekst run` and `kontekst chat` continues, until you choose another one or none'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "set-agent" -d 'Choose the agent that runs of a session use'
 complete -c kontekst -n "__fish_kontekst_using_subcommand sessions; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -503,7 +510,7 @@ complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "export" -d 'Print a conversation for other programs'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "prune" -d 'Delete old sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "workers" -d 'List the workers that a session\'s runs have started'
-complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "use" -d 'Choose the session that `kontekst run` continues'
+complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "use" -d 'Choose the session that every `kontekst run` and `kontekst chat` continues, until you choose another one or none'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "delete" -d 'Delete sessions and the sessions of their workers; this cannot be undone'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from sessions" -f -a "set-agent" -d 'Choose the agent that runs of a session use'
 complete -c kontekst -n "__fish_kontekst_using_subcommand help; and __fish_seen_subcommand_from approvals" -f -a "list" -d 'List what waits; the default if no command is given'

@@ -321,10 +321,13 @@ async fn reopen_model(run: &mut RunState) -> Result<(), Stop> {
 /// The request is the conversation, which the server has in its cache, and one more message. This happens at
 /// most once in a run. Without a summary the oldest messages are left out instead.
 pub(super) async fn summarize_history(run: &mut RunState, prompt_tokens: u32) -> Result<(), Stop> {
-    if run.shared.config.compaction != Compaction::Summary || !run.messages.window.is_crowded(prompt_tokens) {
-        return Ok(());
-    }
-    let notice = "the conversation is long; the model is asked to summarise it";
+    let window = &run.messages.window;
+    let is_crowded = run.shared.config.compaction == Compaction::Summary && window.is_crowded(prompt_tokens);
+    let notice = match window.wants_summary() {
+        true => "the model is asked to summarise the conversation",
+        false if is_crowded => "the conversation is long; the model is asked to summarise it",
+        false => return Ok(()),
+    };
     run.io.send(Event::Notice(notice.to_owned())).await?;
     let mut messages = run.messages.window.messages();
     messages.push(Message::text(Role::User, SUMMARY_INSTRUCTION));

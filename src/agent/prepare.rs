@@ -81,7 +81,8 @@ pub(super) fn prepare(
             || (agent.rails.unfinished && asked.can_be_checked(can_be_checked, tools.can_run_commands())),
     });
 
-    let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, .. } = request.context;
+    let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, compact, .. } =
+        request.context;
     if lacks_work_dir {
         extra_context.push(NO_WORK_DIR.to_owned());
         events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
@@ -115,7 +116,7 @@ pub(super) fn prepare(
         prompt.context = keep_new(opening, &history, events);
     }
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
-    let window = Window::new(budget, history_budget, history);
+    let window = Window::new(budget, history_budget, history).with_summary(compact);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
     let rails = rails(&model, own_words(&request.prompt, &beginning), (asked, expected), &tools, &checks);
     let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;

@@ -95,6 +95,8 @@ pub struct ExtraContext {
     /// The listing of the working directory and the files that the prompt names may be put before it as well. A client
     /// says so if it approves calls that only read without asking anybody, and names the working directory.
     pub opening: bool,
+    /// The model summarises the history before it answers, however short that is.
+    pub compact: bool,
     /// Answers and tool results that follow the prompt already. The model continues after them.
     pub after_prompt: Vec<Message>,
 }
@@ -132,6 +134,8 @@ pub struct SubagentOptions {
 pub enum DaemonTools {
     #[default]
     All,
+    /// Those that can change nothing: none that writes files, runs commands or starts subagents.
+    ReadOnly,
     /// The tools of these names.
     Only(Vec<String>),
 }
@@ -141,6 +145,7 @@ impl ToolOptions {
     pub(super) fn includes(&self, tool: &str) -> bool {
         match &self.daemon {
             DaemonTools::All => self.commands || tool != RUN_COMMAND,
+            DaemonTools::ReadOnly => ![RUN_COMMAND, "write_file", "edit_file", SPAWN_WORKER].contains(&tool),
             DaemonTools::Only(names) => names.iter().any(|name| name == tool),
         }
     }
@@ -150,7 +155,7 @@ impl DaemonTools {
     /// Returns true if a run without a working directory lacks some of these tools.
     pub(super) fn need_work_dir(&self) -> bool {
         match self {
-            Self::All => true,
+            Self::All | Self::ReadOnly => true,
             Self::Only(names) => names.iter().any(|name| needs_work_dir(name)),
         }
     }

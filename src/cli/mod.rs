@@ -41,7 +41,7 @@ mod working_dir;
 mod wrap;
 mod yes_or_no;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -56,6 +56,8 @@ macro_rules! examples {
   git diff | kontekst run \"review this change\"
   # the same as `kontekst run` with a prompt in quotes
   kontekst \"what is a daemon?\"
+  # on a terminal, a chat, as `kontekst chat`
+  kontekst
   kontekst run --allow edit_file \"fix the typo in README.md\"
   # finds model servers and files, or fetches a model
   kontekst init
@@ -166,8 +168,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     if role::is_role(&args) {
         return role::run(args, &environment).unwrap_or_else(|error| report(&error));
     }
-    let args = match implied_run::with_implied_run(args) {
+    let on_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let is_prompt = |error: &CliError| {
+        on_terminal && {
+            report(error);
+            yes_or_no::ask("Ask the model? [y]es [N]o: ").unwrap_or(false)
+        }
+    };
+    let args = match implied_run::with_implied_command(args, on_terminal, is_prompt) {
         Ok(args) => args,
+        Err(error) if on_terminal => return error.exit_code(),
         Err(error) => return report(&error),
     };
     let is_run = args.get(1).is_some_and(|command| command == "run");
@@ -255,6 +265,7 @@ mod tests {
             "run -- --version",
             "run -",
             "run --new --agent coder --file a.txt -f b hi",
+            "run -p hi",
             "run --allow edit_file --check x -q hi",
             "run",
             "run --version",

@@ -9,7 +9,7 @@ use rustix::{fd::AsFd, termios::tcgetwinsize};
 
 use crate::core::Environment;
 
-use super::{error::CliError, printable::printable};
+use super::{error::CliError, printable::printable, wrap::wrap};
 
 /// The amount of messages on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,9 +59,10 @@ pub(super) fn to_stdout(
     }
 }
 
-/// Prints one line on stderr. If stderr is closed, there is nowhere left to report that.
+/// Prints one line on stderr, which a terminal shows in several if it is long. If stderr is closed, there is nowhere left to
+/// report that.
 pub(super) fn print_status(text: &str) {
-    writeln!(io::stderr(), "{}", printable(text)).ok();
+    writeln!(io::stderr(), "{}", wrap(&printable(text), columns(io::stderr()))).ok();
 }
 
 /// Says when colours are printed.

@@ -21,6 +21,8 @@ use crate::core::{belongs_to, is_misleading};
 pub struct Printable {
     state: State,
     literal: bool,
+    /// Characters that change how their neighbours look stay as they are.
+    keeps_misleading: bool,
     /// The character before this one.
     previous: char,
 }
@@ -45,6 +47,12 @@ impl Printable {
     /// Creates a filter that removes escape sequences.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a filter for text that the user gives: it removes escape sequences and control characters, and keeps every other
+    /// character.
+    pub fn of_user() -> Self {
+        Self { keeps_misleading: true, ..Self::default() }
     }
 
     /// Creates a filter that writes escape sequences as visible text.
@@ -101,6 +109,7 @@ impl Printable {
             '\u{9b}' => self.state = State::Csi,
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = State::ControlString,
             '\0'..='\x1f' | '\x7f'..='\u{9f}' => {}
+            c if self.keeps_misleading => out.push(c),
             c if is_misleading(c) && (self.literal || !belongs_to(self.previous, c)) => push_escaped(c, out),
             c => out.push(c),
         }
@@ -138,6 +147,10 @@ pub struct PrintableWriter<'a> {
 impl<'a> PrintableWriter<'a> {
     pub fn new(out: &'a mut dyn Write, is_terminal: bool) -> Self {
         Self { out, filter: is_terminal.then(Printable::new), incomplete: Vec::new() }
+    }
+
+    pub fn is_terminal(&self) -> bool {
+        self.filter.is_some()
     }
 }
 

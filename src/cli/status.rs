@@ -12,7 +12,14 @@ use crate::{
     provider::builtin,
 };
 
-use super::{error::CliError, json::json_pretty, output::to_stdout, printable::printable, units::uptime};
+use super::{
+    error::CliError,
+    json::json_pretty,
+    output::{Screen, to_stdout},
+    printable::printable,
+    units::uptime,
+    wrap::wrap,
+};
 
 /// Show the daemon and the model server
 ///
@@ -60,7 +67,7 @@ pub(super) fn run(
     } else {
         format_text(&status, parked)
     };
-    to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))
+    to_stdout(|out, _| Ok(out.write_all(wrap(&text, Screen::of_stdout().width.unwrap_or(0)).as_bytes())?))
 }
 
 fn not_running(why_starter: Option<String>) -> CliError {

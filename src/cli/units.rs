@@ -2,6 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
+use crate::core::SessionId;
+
+/// The characters of a short id. Among a thousand sessions, two have the same one with a chance of one in 8,000.
+const SHORT_ID: usize = 8;
+
 /// Formats bytes in powers of 1000, as hubs and disks count them: `4.7 GB`.
 pub(super) fn bytes(bytes: u64) -> String {
     scaled(bytes, &["B", "kB", "MB", "GB", "TB", "PB", "EB"], " ")
@@ -66,10 +71,11 @@ pub(super) fn age(now: SystemTime, then: SystemTime) -> String {
     format!("{} ago", counted(count, unit))
 }
 
-/// Parses a length of time in one unit: `90d`, `12h`, `4w` or `30m`.
+/// Parses a length of time in one unit: `90d`, `12h`, `4w`, `30m` or `45s`.
 pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match &text[digits.len()..] {
+        "s" => 1,
         "m" => 60,
         "h" => 3600,
         "d" => 86_400,
@@ -78,7 +84,14 @@ pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     };
     let count = digits.parse::<u64>().ok().filter(|_| seconds > 0);
     let all = count.and_then(|count| count.checked_mul(seconds));
-    all.map(Duration::from_secs).ok_or_else(|| "write a number and m, h, d or w, for example 90d".to_owned())
+    all.map(Duration::from_secs)
+        .ok_or_else(|| "write a number and s, m, h, d or w, for example 90d".to_owned())
+}
+
+/// Returns the last characters of an id that this program has made, which are random and name it as well as the whole does.
+/// Any other id stays whole.
+pub(super) fn short_id(id: &str) -> &str {
+    if id.parse().is_ok_and(|id: SessionId| id.is_generated()) { &id[id.len() - SHORT_ID..] } else { id }
 }
 
 /// Formats a count with its noun: `1 message`, `2 messages`.
@@ -109,7 +122,9 @@ mod tests {
 
     #[test]
     fn ages_are_a_number_and_a_unit() {
-        for (text, seconds) in [("90d", 7_776_000), ("12h", 43_200), ("4w", 2_419_200), ("0m", 0)] {
+        for (text, seconds) in
+            [("90d", 7_776_000), ("12h", 43_200), ("4w", 2_419_200), ("0m", 0), ("45s", 45)]
+        {
             assert_eq!(parse_age(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
         for text in ["", "d", "90", "-1d", "1.5d", "9x", "99999999999999999999d", "18446744073709551615w"] {

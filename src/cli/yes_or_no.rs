@@ -1,4 +1,4 @@
-//! A question with yes or no on the terminal.
+//! A question on the terminal, most of all one with yes or no.
 
 use std::{
     fs::File,
@@ -18,13 +18,18 @@ pub(super) fn ask(text: &str) -> Option<bool> {
 
 /// Asks as [`ask`] does, where an empty line is an answer, too. The end of the input is no.
 pub(super) fn ask_with_default(text: &str, default: bool) -> Option<bool> {
+    let line = ask_line(text)?;
+    let is_yes = ["y", "yes"].contains(&&*line.trim().to_ascii_lowercase());
+    Some(is_yes || (line == "\n" && default))
+}
+
+/// Asks as [`ask`] does, and returns the line that was typed, with its end. It is empty at the end of the input.
+pub(super) fn ask_line(text: &str) -> Option<String> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty").ok()?;
     // Fails if this process may not use the terminal. The read then fails as well.
     tcflush(&terminal, QueueSelector::IFlush).ok();
     terminal.write_all(text.as_bytes()).ok()?;
-    let mut line = String::new();
-    let read = BufReader::new(terminal.take(MAX_ANSWER)).read_line(&mut line);
-    let is_empty = line == "\n";
-    let is_yes = ["y", "yes"].contains(&&*line.trim().to_ascii_lowercase());
-    Some(read.is_ok() && (is_yes || (is_empty && default)))
+    let mut line = Vec::new();
+    BufReader::new(terminal.take(MAX_ANSWER)).read_until(b'\n', &mut line).ok();
+    Some(String::from_utf8_lossy(&line).into_owned())
 }

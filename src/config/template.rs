@@ -80,7 +80,7 @@ max_tokens = 16384                   # maximum number of tokens that the model w
 max_seconds = 600                    # maximum duration of one worker
 
 [sessions]
-active = "global"                    # the session that a plain run continues; "directory": one for each directory
+active = "global"                    # `kontekst sessions use` is for all directories; "directory": for its own
 
 [undo]                               # what `kontekst undo` can take back
 keep_days = 30                       # 0 keeps nothing

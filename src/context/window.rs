@@ -17,6 +17,7 @@ pub(crate) struct Window {
     memory: Vec<Message>,
     /// Tokens that the server's chat template adds, learned from the server's own count.
     overhead: u32,
+    wants_summary: bool,
 }
 
 /// The parts that were dropped from a window to make room.
@@ -35,7 +36,7 @@ impl Window {
     /// Starts a window with a history. It must begin with a user message and take at most `history_budget`
     /// tokens.
     pub(crate) fn new(budget: Budget, history_budget: u32, history: Vec<Message>) -> Self {
-        Self { budget, history_budget, history, memory: Vec::new(), overhead: 0 }
+        Self { budget, history_budget, history, memory: Vec::new(), overhead: 0, wants_summary: false }
     }
 
     /// Adds a message of this run. Its `tokens` must be set.
@@ -53,6 +54,15 @@ impl Window {
     pub(crate) fn is_crowded(&self, prompt: u32) -> bool {
         let room = self.budget.messages();
         !self.history.is_empty() && room >= 1200 && sum(&self.history).saturating_add(prompt) > room / 5 * 4
+    }
+
+    /// Has the history replaced by a summary, however short it is.
+    pub(crate) fn with_summary(self, wanted: bool) -> Self {
+        Self { wants_summary: wanted && !self.history.is_empty(), ..self }
+    }
+
+    pub(crate) fn wants_summary(&self) -> bool {
+        self.wants_summary
     }
 
     /// Returns the size of the window in tokens.
@@ -74,6 +84,7 @@ impl Window {
     pub(crate) fn compact(&mut self, summary: impl IntoIterator<Item = Message>) -> (u32, u32) {
         let before = sum(&self.history);
         self.history = summary.into_iter().collect();
+        self.wants_summary = false;
         (before, sum(&self.history))
     }
 

@@ -75,8 +75,18 @@ impl SessionId {
 
     /// Returns true for an id like those that [`SessionId::new`] makes, and false for a name that somebody has chosen.
     pub fn is_generated(&self) -> bool {
-        self.as_str().len() == 36 && Uuid::try_parse(self.as_str()).is_ok()
+        is_generated(self.as_str())
     }
+}
+
+/// Returns true if `text` is the beginning of an id, or the end of one that this program has made. Such ids begin with the
+/// time, which those of one day share, and end with what is random.
+pub fn is_named_by(id: &str, text: &str) -> bool {
+    id.starts_with(text) || (is_generated(id) && id.ends_with(text))
+}
+
+fn is_generated(id: &str) -> bool {
+    id.len() == 36 && Uuid::try_parse(id).is_ok()
 }
 
 impl Default for SessionId {

@@ -38,7 +38,7 @@ pub use cancel::{Cancel, OnCancel};
 pub use environment::Environment;
 pub use error_chain::{error_causes, error_chain};
 pub use hex::hex;
-pub use id::{BadName, CallId, Name, RunId, SessionId};
+pub use id::{BadName, CallId, Name, RunId, SessionId, is_named_by};
 pub use image::{IMAGE_TOKENS, Image, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES};
 pub use io_hint::io_hint;
 pub use lenient::{parse_lenient, parse_lenient_prefix};

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::{Change, ContentHash, EntryHead, Journal, JournalError, entry::Line};
 use crate::{
     config::{PathContext as _, PathError},
-    core::RunId,
+    core::{RunId, is_named_by},
 };
 
 /// The maximum length of a line, in bytes. A path has at most 4096, which JSON can make six times as long, and a change has
@@ -71,7 +71,7 @@ impl Journal {
         Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect())
     }
 
-    /// Returns the run that `text` names: an id, or the unique start of one.
+    /// Returns the run that `text` names: an id, or the unique start or end of one.
     ///
     /// # Errors
     ///
@@ -80,7 +80,8 @@ impl Journal {
         // Error messages contain only the start of the text, because it can be megabytes long.
         let start = || text.chars().take(64).collect::<String>();
         let heads = self.heads()?;
-        let mut runs = heads.into_iter().map(|head| head.run).filter(|run| run.to_string().starts_with(text));
+        let mut runs =
+            heads.into_iter().map(|head| head.run).filter(|run| is_named_by(&run.to_string(), text));
         match (runs.next().filter(|_| !text.is_empty()), runs.count()) {
             (None, _) => Err(JournalError::NotFound(start())),
             (Some(run), 0) => Ok(run),

@@ -1,4 +1,4 @@
-//! The active session: the one that the next run continues.
+//! The active session: the one that the user has chosen for all next runs.
 
 use std::{fs, path::Path};
 
@@ -53,5 +53,14 @@ impl Sessions {
             }
         };
         Ok(write_hint(&self.active_file, text.as_bytes())?)
+    }
+
+    /// Makes no session the active one.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Path`] if the file cannot be removed.
+    pub fn clear_active(&self) -> Result<(), SessionError> {
+        Ok(super::remove_if_exists(&self.active_file)?)
     }
 }

@@ -36,7 +36,13 @@ pub use side_files::SideFiles;
 pub use tail::{Tail, summary_messages};
 pub use transcript::{Entries, Entry, Transcript};
 
-use std::{collections::HashSet, fs, io, path::PathBuf, time::SystemTime};
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use crate::{
     config::{Home, PathContext, PathError, file::sync_dir_of},
@@ -162,20 +168,33 @@ impl Sessions {
             .into_iter()
             .map(|(id, file)| {
                 let meta = if with_meta.contains(id.as_str()) { self.meta(&id) } else { Meta::default() };
-                SessionSummary {
-                    default_agent: meta.default_agent(),
-                    parent: meta.parent(),
-                    title: meta.title(),
-                    working_dir: meta.working_dir(),
-                    bytes: file.len(),
-                    modified: file.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-                    active: active.as_ref() == Some(&id),
-                    id,
-                }
+                summary(id, &file, &meta, active.as_ref())
             })
             .collect();
         sessions.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| b.id.cmp(&a.id)));
         Ok(sessions)
+    }
+
+    /// Returns the entry of one session, as [`Sessions::list`] does. `None` if there is no such session.
+    pub fn summary(&self, id: &SessionId) -> Option<SessionSummary> {
+        let file = fs::symlink_metadata(self.path(id)).ok().filter(fs::Metadata::is_file)?;
+        Some(summary(id.clone(), &file, &self.meta(id), self.active().as_ref()))
+    }
+
+    /// Returns the session whose last run worked in this directory and is the newest of them, without those of subagents.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::Path`] if the directory of the sessions cannot be read.
+    pub fn last_in(&self, dir: &Path) -> Result<Option<SessionId>, SessionError> {
+        let inode = |dir: &Path| fs::metadata(dir).ok().map(|meta| (meta.dev(), meta.ino()));
+        let here = inode(dir);
+        let is_here = |of: &Path| of == dir || (here.is_some() && inode(of) == here);
+        let of_dir = |session: &SessionSummary| {
+            let is_there = session.working_dir.as_deref().is_some_and(is_here);
+            is_there && session.bytes > 0 && session.parent.is_none()
+        };
+        Ok(self.list()?.into_iter().find(of_dir).map(|session| session.id))
     }
 
     /// Reads a conversation from its start, one record at a time. It takes no lock.
@@ -258,8 +277,21 @@ impl Sessions {
     }
 }
 
+fn summary(id: SessionId, file: &fs::Metadata, meta: &Meta, active: Option<&SessionId>) -> SessionSummary {
+    SessionSummary {
+        default_agent: meta.default_agent(),
+        parent: meta.parent(),
+        title: meta.title(),
+        working_dir: meta.working_dir(),
+        bytes: file.len(),
+        modified: file.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        active: active == Some(&id),
+        id,
+    }
+}
+
 /// Removes a file. It is not an error if the file does not exist.
-fn remove_if_exists(path: &std::path::Path) -> Result<(), PathError> {
+fn remove_if_exists(path: &Path) -> Result<(), PathError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.context(path),

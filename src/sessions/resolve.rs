@@ -1,14 +1,14 @@
-//! Finds the session that a person means: by its id, by the start of its id, or by its title.
+//! Finds the session that a person means: by its id, by the start or the end of its id, or by its title.
 
 use super::{SessionError, SessionSummary, Sessions};
-use crate::core::SessionId;
+use crate::core::{SessionId, is_named_by};
 
-/// The shortest start of a generated id that `kontekst run --session` takes for one. A shorter text is more likely the
+/// The shortest part of a generated id that `kontekst run --session` takes for one. A shorter text is more likely the
 /// name of a new session.
-const MIN_ID_START: usize = 6;
+const MIN_PART: usize = 6;
 
 impl Sessions {
-    /// Returns the session that `text` names: an id, the unique start of an id, `last` for the newest session that does
+    /// Returns the session that `text` names: an id, the unique start or end of an id, `last` for the newest session that does
     /// not belong to a subagent, a title, or the unique start of a title. Case does not matter in titles.
     ///
     /// # Errors
@@ -26,8 +26,8 @@ impl Sessions {
         if text.is_empty() {
             return Err(not_found(text));
         }
-        let by_start = sessions.iter().filter(|session| session.id.as_str().starts_with(text)).cloned();
-        if let Some(id) = self.only(text, by_start.collect())? {
+        let by_id = sessions.iter().filter(|session| is_named_by(session.id.as_str(), text)).cloned();
+        if let Some(id) = self.only(text, by_id.collect())? {
             return Ok(id);
         }
         sessions.retain(|session| session.parent.is_none());
@@ -37,8 +37,8 @@ impl Sessions {
         self.by_title(text, titled)?.ok_or_else(|| not_found(text))
     }
 
-    /// Returns the session that `text` names where a name that nobody has starts a new session: an id, the start of a
-    /// generated id with at least six characters, or a title that a person has given. Any title will do, and the start of
+    /// Returns the session that `text` names where a name that nobody has starts a new session: an id, the start or
+    /// the end of a generated id with at least six characters, or a title that a person has given. Any title will do, and the start of
     /// one, if `text` cannot be an id.
     ///
     /// Returns `None` if there is no such session.
@@ -57,11 +57,10 @@ impl Sessions {
             };
         }
         let sessions = self.list()?;
-        let is_start = text.len() >= MIN_ID_START && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-        let by_start = sessions
-            .iter()
-            .filter(|session| is_start && session.id.is_generated() && session.id.as_str().starts_with(text));
-        if let Some(id) = self.only(text, by_start.cloned().collect())? {
+        let is_part = text.len() >= MIN_PART && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        let is_meant = |id: &SessionId| is_part && id.is_generated() && is_named_by(id.as_str(), text);
+        let by_id = sessions.iter().filter(|session| is_meant(&session.id));
+        if let Some(id) = self.only(text, by_id.cloned().collect())? {
             return Ok(Some(id));
         }
         let titled = sessions.into_iter().filter_map(|session| {

@@ -126,5 +126,7 @@ fn the_names_of_parked_runs_are_offered() {
     for action in ["approve", "show", "deny"] {
         let offered = bash(&home, &["kontekst", "approvals", action, &name[..4]], 9);
         assert_eq!(offered, [name.as_str()], "{action}");
+        let short = &name[name.len() - 8..];
+        assert_eq!(bash(&home, &["kontekst", "approvals", action, &short[..4]], 9), [short], "{action}");
     }
 }

@@ -218,7 +218,7 @@ fn the_environment_may_be_empty() {
     let mut command = home.command(&["run", "hi"]);
     command.env_remove("PATH").current_dir("/");
     assert_eq!(wait_with_output(command.spawn().unwrap()).success(), "here\n");
-    assert!(fs::metadata(home.root().join("active_session")).is_ok());
+    assert!(fs::metadata(home.root().join("sessions")).is_ok());
 }
 
 /// Kills the daemon and waits until it is gone.

@@ -47,9 +47,9 @@ fn each_prompt_starts_with_the_one_before_it() {
     home.write("agents/default/agent.md", "You are a test.\n");
     fs::write(home.work_dir().join("a.txt"), "some \"text\"\n").unwrap();
     home.run(&["run", "--auto-approve", "first"]).success();
-    home.run(&["run", "--auto-approve", "second"]).success();
+    home.run(&["run", "-c", "--auto-approve", "second"]).success();
     home.run(&["daemon", "stop"]).success();
-    home.run(&["run", "--auto-approve", "third"]).success();
+    home.run(&["run", "-c", "--auto-approve", "third"]).success();
     fake.assert_clean();
     let chats = fake.chats();
     assert_eq!(chats.len(), 63);
@@ -89,7 +89,7 @@ fn in_steps_each_prompt_starts_with_the_one_before_it() {
     fs::write(home.work_dir().join("a.txt"), "some \"text\"\n").unwrap();
     fs::write(home.work_dir().join("b.txt"), "b\n").unwrap();
     home.run(&["run", "--auto-approve", "what is in a.txt?"]).success();
-    home.run(&["run", "--auto-approve", "second"]).success();
+    home.run(&["run", "-c", "--auto-approve", "second"]).success();
     fake.assert_clean();
     let prompts: Vec<String> = fake.chats().iter().map(prompt).collect();
     assert_eq!(prompts.len(), 14);

@@ -111,7 +111,11 @@ impl TerminalCommand {
 
     /// Types keys. A line ends with `\n`; `\x03` is Ctrl-C and `\x04` Ctrl-D.
     pub(crate) fn type_keys(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.type_bytes(keys.as_bytes());
+    }
+
+    pub(crate) fn type_bytes(&mut self, bytes: &[u8]) {
+        self.keyboard.write_all(bytes).unwrap();
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -160,17 +160,85 @@ fn a_denial_can_be_passed_to_the_model() {
 }
 
 #[test]
-fn runs_continue_the_active_session() {
-    let model = FakeLlama::start((0..5).map(|_| Reply::text("ok")));
+fn a_run_starts_a_session_unless_it_says_which_one_goes_on() {
+    let model = FakeLlama::start((0..9).map(|_| Reply::text("ok")));
+    let home = TestHome::new(&model.url());
+    fs::create_dir(home.work_dir().join("other")).unwrap();
+    let said = |words: &[&str]| {
+        let run = home.run(&[&["run"], words].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let continues = run.stderr.lines().find(|line| line.starts_with("continues")).unwrap_or_default();
+        (user_texts(model.chats().last().unwrap()).join("|"), continues.to_owned())
+    };
+    let check = |words: &[&str], texts: &str, continues: &str| {
+        assert_eq!(said(words), (texts.to_owned(), continues.to_owned()), "{words:?}");
+    };
+    let by_command = "(the active session; `kontekst sessions use --none` ends that)";
+    check(&["one"], "one", "");
+    check(&["two"], "two", "");
+    check(&["-c", "three"], "two|three", "continues two, 2 messages");
+    check(&["-q", "-s", "one", "four"], "four", "");
+    check(&["-C", "other", "five"], "five", "");
+    check(&["-c", "six"], "four|six", "continues four, 2 messages");
+    home.run(&["run", "-C", "/", "-c", "x"]).fails(2);
+    home.run(&["sessions", "use", "five"]).success();
+    let dir = home.work_dir();
+    let other = format!("~/{}/other", dir.file_name().unwrap().display());
+    check(&["seven"], "five|seven", &format!("continues five, 2 messages, of {other} {by_command}"));
+    check(&["-n", "eight"], "eight", "");
+    home.run(&["sessions", "use", "--none"]).success();
+    check(&["nine"], "nine", "");
+    assert!(!home.root().join("active_session").exists());
+    model.assert_clean();
+}
+
+#[test]
+fn a_session_is_named_by_the_end_of_its_id() {
+    let model = FakeLlama::start((0..3).map(|_| Reply::text("ok")));
     let home = TestHome::new(&model.url());
     home.run(&["run", "one"]).success();
     home.run(&["run", "two"]).success();
-    home.run(&["run", "--new", "three"]).success();
-    home.run(&["run", "--session", "named", "four"]).success();
-    home.run(&["run", "five"]).success();
-    let texts: Vec<_> = model.chats().iter().map(|chat| user_texts(chat).join("|")).collect();
-    assert_eq!(texts, ["one", "one|two", "three", "four", "three|five"]);
-    model.assert_clean();
+    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let id = listed[1]["id"].as_str().unwrap();
+    let short = &id[id.len() - 8..];
+    assert!(home.run(&["sessions", "show", short]).success().contains(id));
+    home.run(&["run", "-s", short, "three"]).success();
+    assert_eq!(user_texts(&model.chats()[2]), ["one", "three"]);
+    let shared = home.run(&["sessions", "show", &id[..2]]).fails(2);
+    assert!(shared.contains("can mean 2 sessions") && shared.contains(id), "{shared}");
+}
+
+#[test]
+fn a_run_has_its_own_sampling_and_ends_in_time() {
+    let (wait, _key) = gate();
+    let model = FakeLlama::start([Reply::text("ok"), Reply::text("begins").then_wait(wait)]);
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "--temperature", "0.25", "--max-tokens", "77", "hi"]).success();
+    assert_eq!(
+        (&model.chats()[0]["temperature"], &model.chats()[0]["max_tokens"]),
+        (&json!(0.25), &json!(77))
+    );
+    let error = home.run(&["run", "--timeout", "1s", "hi"]).fails(5);
+    assert!(error.contains("the run was stopped after 1s"), "{error}");
+    assert!(home.run(&["run", "--temperature", "9", "hi"]).fails(2).contains("between 0 and 2"));
+}
+
+#[test]
+fn whoever_wants_the_answer_in_a_file_gets_no_tools_that_change_something() {
+    let model = FakeLlama::start((0..3).map(|_| Reply::text("```\nFROM x\n```")));
+    let home = TestHome::new(&model.url());
+    home.run(&["run", "--extract", "-o", "Dockerfile", "a Dockerfile"]).success();
+    assert_eq!(fs::read_to_string(home.work_dir().join("Dockerfile")).unwrap(), "FROM x\n");
+    home.run(&["run", "-o", "y", "--allow", "edit_file", "a Dockerfile"]).success();
+    home.run(&["run", "a Dockerfile"]).success();
+    let chats = model.chats();
+    let changing = |chat: &Value| {
+        let tools = chat["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]);
+        assert!(tools.clone().any(|name| name == "read_file"), "{chat}");
+        tools.filter(|name| *name == "write_file" || *name == "edit_file" || *name == "run_command").count()
+    };
+    assert_eq!(chats.iter().map(changing).collect::<Vec<_>>()[..2], [0, changing(&chats[2])]);
+    assert!(changing(&chats[2]) > 1);
 }
 
 #[test]
@@ -322,9 +390,7 @@ fn everything_on_disk_is_for_this_user_only() {
             pending.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
         }
     }
-    for kind in
-        ["active_session", "agents/default/agent.md", "daemon.log", "run/daemon.json", "run/daemon.sock"]
-    {
+    for kind in ["agents/default/agent.md", "daemon.log", "run/daemon.json", "run/daemon.sock"] {
         assert!(checked.contains(kind), "{kind} is not in {checked:#?}");
     }
     assert!(checked.iter().any(|path| path.ends_with(".jsonl")), "{checked:#?}");

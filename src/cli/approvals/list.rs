@@ -15,7 +15,7 @@ use crate::{
         json::json_pretty,
         printable::{PrintableWriter, literal, literal_line},
         run::target,
-        units::age,
+        units::{age, short_id},
         working_dir::short_dir,
     },
     config::Home,
@@ -78,7 +78,9 @@ fn print_call(pending: &PendingApproval, out: &mut PrintableWriter) -> Result<()
 }
 
 fn print_parked(run: &ParkedRun, home: &Home, out: &mut PrintableWriter) -> Result<(), CliError> {
-    writeln!(out, "{}  {}", run.id, heading(run, home))?;
+    let id = run.id.to_string();
+    let id = if out.is_terminal() { short_id(&id) } else { &id };
+    writeln!(out, "{id}  {}", heading(run, home))?;
     for call in run.waiting() {
         let name = literal_line(&call.call.name);
         let target = target(&call.call.arguments).map(|target| format!(" of {target}")).unwrap_or_default();

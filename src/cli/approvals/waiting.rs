@@ -4,7 +4,7 @@ use crate::{
     cli::error::CliError,
     client::{self, ClientError},
     config::Home,
-    core::nearest,
+    core::{is_named_by, nearest},
     parked::{ParkedError, ParkedRun, ParkedRuns},
     pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall},
 };
@@ -46,7 +46,7 @@ impl Waiting {
         Ok(Self { calls, parked: ParkedRuns::new(home).list()? })
     }
 
-    /// Returns what the user named. Each text has to be the beginning of exactly one id.
+    /// Returns what the user named. Each text has to be the beginning or the end of exactly one id.
     pub(super) fn chosen(&self, texts: &[String], all: bool) -> Result<Chosen<'_>, CliError> {
         if all {
             return Ok(Chosen { calls: self.calls.iter().collect(), parked: self.parked.iter().collect() });
@@ -64,7 +64,13 @@ impl Waiting {
                 }
                 ([_], []) | ([], [_]) => {}
                 ([], []) => return Err(self.unknown(text)),
-                _ => return Err(ambiguous(text)),
+                _ => {
+                    let calls = calls.iter().map(|one| call_of(one).call_id);
+                    return Err(ambiguous(
+                        text,
+                        calls.chain(runs.iter().map(|run| run.id.to_string())).collect(),
+                    ));
+                }
             }
         }
         Ok(chosen)
@@ -75,12 +81,13 @@ impl Waiting {
         match &self.parked_runs(text)[..] {
             [one] => Ok(one),
             [] => Err(self.unknown(text)),
-            _ => Err(ambiguous(text)),
+            runs => Err(ambiguous(text, runs.iter().map(|run| run.id.to_string()).collect())),
         }
     }
 
+    /// Returns the parked runs that a text may mean.
     fn parked_runs(&self, text: &str) -> Vec<&ParkedRun> {
-        self.parked.iter().filter(|run| run.id.to_string().starts_with(text)).collect()
+        self.parked.iter().filter(|run| is_named_by(&run.id.to_string(), text)).collect()
     }
 
     fn unknown(&self, text: &str) -> CliError {
@@ -106,9 +113,9 @@ fn calls(home: &Home) -> Result<Vec<PendingApproval>, ClientError> {
     })
 }
 
-fn ambiguous(text: &str) -> CliError {
-    CliError::usage(format!("`{text}` is the beginning of several ids"))
-        .hint("type more characters of the id")
+fn ambiguous(text: &str, ids: Vec<String>) -> CliError {
+    CliError::usage(format!("`{text}` can mean several ids"))
+        .hint(format!("type more characters; it can be {}", ids.join(", ")))
 }
 
 /// Returns the call of an entry of the daemon.

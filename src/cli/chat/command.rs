@@ -7,6 +7,9 @@ use crate::{cli::run::parse_skill, core::nearest, skills::Skills};
 pub(super) enum Command {
     Help,
     New,
+    Clear,
+    Resume,
+    Compact,
     Model,
     Agent,
     Undo,
@@ -29,14 +32,22 @@ pub(super) struct CommandHelp {
 pub(super) const ALL: &[CommandHelp] = &[
     help("help", "", "show this help", Command::Help),
     help("new", "", "start a new session", Command::New),
+    help("clear", "", "start a new session on an empty screen", Command::Clear),
+    help("resume", "[ID]", "choose an earlier session to go on with", Command::Resume),
+    help("compact", "", "let the model summarise the session before the next prompt", Command::Compact),
     help("model", "[NAME]", "show the model, or use another one in this chat", Command::Model),
     help("agent", "[NAME]", "show the agents, or let another one answer", Command::Agent),
     help("undo", "", "take back what the last run in this directory has changed", Command::Undo),
     help("tokens", "", "show how full the context window is", Command::Tokens),
     help("approve", "[TOOL …]", "show what needs no question, or add to it for this chat", Command::Approve),
     help("fork", "", "go on in a copy of this session", Command::Fork),
-    help("session", "[ID]", "show this session, or go on in another one", Command::Session),
-    help("exit", "", "leave; so does Ctrl-D", Command::Exit),
+    help(
+        "session",
+        "[show|ID]",
+        "say which session this is, print it, or go on in another one",
+        Command::Session,
+    ),
+    help("exit", "", "leave; so do Ctrl-D, and the words exit and quit alone", Command::Exit),
 ];
 
 const fn help(
@@ -58,6 +69,8 @@ pub(super) enum Input<'a> {
         arguments: &'a str,
     },
     Command(Command, &'a str),
+    /// A command line for the user's shell.
+    Shell(&'a str),
     /// A slash and a name that is neither a command nor a skill. `nearest` is the name that was probably meant.
     Unknown {
         name: &'a str,
@@ -66,11 +79,17 @@ pub(super) enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Reads a line. One that begins with a space is no command. A skill of the name of a command is hidden by it.
+    /// Reads a line. One that begins with a space is a prompt. A skill of the name of a command is hidden by it.
     pub(super) fn parse(line: &'a str, skills: &Skills) -> Self {
         let line = line.trim_end();
         if line == "/" {
             return Self::Unknown { name: "", nearest: None };
+        }
+        if ["exit", "quit"].contains(&line) {
+            return Self::Command(Command::Exit, "");
+        }
+        if let Some(shell) = line.strip_prefix('!').map(str::trim).filter(|shell| !shell.is_empty()) {
+            return Self::Shell(shell);
         }
         let Some((name, arguments)) = parse_skill(line) else {
             let prompt = line.trim();
@@ -113,7 +132,15 @@ mod tests {
         assert_eq!(parse(" hi \n"), Input::Prompt("hi"));
         assert_eq!(parse(" /help"), Input::Prompt("/help"));
         assert_eq!(parse("/help"), Input::Command(Command::Help, ""));
-        assert_eq!(parse("/quit"), Input::Command(Command::Exit, ""));
+        for leaves in ["/quit", "/exit", "exit", "quit \n"] {
+            assert_eq!(parse(leaves), Input::Command(Command::Exit, ""));
+        }
+        for prompt in ["exit the loop early", "!", "quite"] {
+            assert_eq!(parse(prompt), Input::Prompt(prompt));
+        }
+        assert_eq!(parse(" exit"), Input::Prompt("exit"));
+        assert_eq!(parse(" !ls"), Input::Prompt("!ls"));
+        assert_eq!(parse("!ls -l | wc\n"), Input::Shell("ls -l | wc"));
         assert_eq!(parse("/model  qwen "), Input::Command(Command::Model, "qwen"));
         assert_eq!(parse("/review a b"), Input::Skill { name: "review", arguments: "a b" });
         for (typed, nearest) in

@@ -1,22 +1,28 @@
 //! The commands of the chat. None of them reaches the model.
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
 use super::{
     command::{self, Command},
-    header,
+    header, resume,
     state::{ChatState, Next, note},
 };
 use crate::{
     cli::{
         error::CliError,
         printable::literal,
-        run::{Allowed, percent_used},
-        sessions::title_of_fork,
+        process_env::process_env,
+        run::{Allowed, Continued, percent_used},
+        sessions::{show_session, title_of_fork},
         undo,
+        units::short_id,
     },
-    config::{AgentConfig, agents},
+    config::{AgentConfig, Config, agents},
     core::{Name, SessionId},
+    provider::{ModelSelector, router::Router},
     sessions::Sessions,
 };
 
@@ -32,13 +38,23 @@ pub(super) fn run(chat: &mut ChatState<'_>, command: Command, arguments: &str) -
             chat.start.session_id.clear();
             note("the next prompt starts a new session");
         }
+        Command::Clear => {
+            chat.start.session_id.clear();
+            if chat.mode.is_some() {
+                // As Ctrl-L does. What was said stays in the terminal's own history.
+                write!(io::stdout(), "\x1b[H\x1b[2J").ok();
+            }
+            note("the next prompt starts a new session");
+        }
+        Command::Resume if arguments.is_empty() => resume::choose(chat)?,
+        Command::Compact => compact(chat)?,
         Command::Model => model(chat, arguments)?,
         Command::Agent => agent(chat, arguments)?,
         Command::Undo => take_back(chat)?,
         Command::Tokens => note(&tokens(chat)),
         Command::Approve => approve(chat, arguments)?,
         Command::Fork => fork(chat)?,
-        Command::Session => session(chat, arguments)?,
+        Command::Session | Command::Resume => session(chat, arguments)?,
         Command::Exit => return Ok(Next::Leave(ExitCode::SUCCESS)),
     }
     Ok(Next::Line)
@@ -53,7 +69,11 @@ fn help() -> String {
         .zip(command::ALL)
         .map(|(name, help)| format!("  {name:width$}  {}\n", help.does))
         .collect();
-    text.push_str(&format!("  {:width$}  run a skill (`kontekst skills` lists them)\n", "/SKILL …"));
+    text.push_str(&format!("  {:width$}  run a skill (Tab after `/` lists them)\n", "/SKILL …"));
+    text.push_str(&format!(
+        "  {:width$}  run a command line in your shell; the model reads nothing of it\n",
+        "!COMMAND"
+    ));
     text.push_str(
         "  Alt-Enter, or \\ at the end of a line, begins another line. Tab completes /commands and @files.
   Up, Down and Ctrl-R find earlier prompts. A line that begins with a space is not remembered.
@@ -78,13 +98,36 @@ fn agent(chat: &mut ChatState<'_>, name: &str) -> Result<(), CliError> {
 fn model(chat: &mut ChatState<'_>, name: &str) -> Result<(), CliError> {
     if name.is_empty() {
         let model = header::model(chat.home, &chat.start)?;
-        note(&format!(
-            "{model} answers; /model NAME lets another one answer, and `kontekst models` lists them"
-        ));
+        note(&format!("{model} answers; /model NAME lets another one answer, !kontekst models lists them"));
         return Ok(());
     }
+    check_model(chat, name)?;
     name.clone_into(&mut chat.start.model);
     note(&format!("{} answers the next prompts", literal(name)));
+    Ok(())
+}
+
+/// Finds out if a model of that name would answer, as a run does.
+fn check_model(chat: &ChatState<'_>, name: &str) -> Result<(), CliError> {
+    let config = Config::load(chat.home)?;
+    let agent = AgentConfig::load(chat.home, &header::agent(chat.home, &chat.start).parse()?)?;
+    let wanted = ModelSelector { model: name, endpoint: agent.endpoint.as_deref(), is_required: true };
+    let found = Router::new(&config, process_env(&chat.environment)).forecast(wanted);
+    found.map(drop).map_err(|error| {
+        CliError::usage(error.to_string())
+            .hint("the model stays what it was; !kontekst models lists those of this machine")
+    })
+}
+
+/// Has the session summarised before the next prompt is answered.
+fn compact(chat: &mut ChatState<'_>) -> Result<(), CliError> {
+    if Continued::of(chat.home, &chat.start).is_none() {
+        return Err(CliError::usage("there is no conversation to summarise yet"));
+    }
+    chat.start.compact = true;
+    note(
+        "the model summarises the conversation before it answers the next prompt; the session keeps all of it",
+    );
     Ok(())
 }
 
@@ -99,20 +142,14 @@ fn fork(chat: &mut ChatState<'_>) -> Result<(), CliError> {
     let overview = sessions.overviews(std::slice::from_ref(&session)).pop().unwrap_or_default();
     let (copy, messages) = sessions.fork(&session, None, &title_of_fork(&overview))?;
     chat.start.session_id = copy.to_string();
-    note(&format!("session {copy} goes on from here, with {messages} messages"));
+    note(&format!("{} goes on from here, with {messages} messages", short_id(copy.as_str())));
     Ok(())
 }
 
 /// Takes back the last change in this directory, after a question.
 fn take_back(chat: &ChatState<'_>) -> Result<(), CliError> {
-    if let Some(mode) = &chat.mode {
-        mode.set_usual();
-    }
-    let undone = undo::run(undo::Args::last_in(chat.start.working_dir.clone().into()), chat.home);
-    if let Some(mode) = &chat.mode {
-        mode.set_quiet();
-    }
-    undone.map(drop)
+    let last = undo::Args::last_in(chat.start.working_dir.clone().into());
+    chat.on_usual_terminal(|| undo::run(last, chat.home)).map(drop)
 }
 
 /// Says how the context window is used, in tokens.
@@ -161,7 +198,7 @@ fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
         let commands = literal(&chat.start.allowed_commands.join("`, `"));
         text.push_str(&format!("\ncommands that begin with these words need none: `{commands}`"));
     }
-    text.push_str("\nrules of the policy decide, too: `kontekst policy show` lists them");
+    text.push_str("\nrules of the policy decide, too: !kontekst policy show lists them");
     note(&text);
     Ok(())
 }
@@ -178,16 +215,20 @@ fn split(values: &str) -> Vec<String> {
 
 /// Shows the session, or goes on in another one.
 fn session(chat: &mut ChatState<'_>, id: &str) -> Result<(), CliError> {
-    let sessions = Sessions::new(chat.home);
-    if !id.is_empty() {
-        chat.start.session_id = sessions.resolve(id)?.to_string();
-    }
-    match chat.start.session_id.parse::<SessionId>() {
-        Err(_) => note("the next prompt starts a new session"),
-        Ok(id) if !sessions.exists(&id) => note(&format!("session {id}, which has no message yet")),
-        Ok(id) => {
-            let count = sessions.entries(&id)?.count();
-            note(&format!("session {id}, {count} messages; `kontekst sessions show` prints it"));
+    match (id, Continued::of(chat.home, &chat.start)) {
+        ("show", None) => return Err(CliError::usage("there is no conversation to show yet")),
+        ("show", Some(_)) => {
+            let id = chat.start.session_id.clone();
+            return chat.on_usual_terminal(|| show_session(id, chat.home, &chat.environment)).map(drop);
+        }
+        ("", Some(continued)) => {
+            let [title, messages, id] = continued.parts();
+            note(&format!("{title}, {messages}, {id}; /session show prints it"));
+        }
+        ("", None) => chat.note_session(),
+        _ => {
+            chat.start.session_id = Sessions::new(chat.home).resolve(id)?.to_string();
+            chat.note_session();
         }
     }
     Ok(())

@@ -128,7 +128,7 @@ mod tests {
         for outside in ["@../", "@../s", "@/", "@src/../../", "@nothing/"] {
             check(&completion, outside, &[]);
         }
-        check(&completion, "/re", &["/review"]);
+        check(&completion, "/rev", &["/review"]);
         check(&completion, "/hel", &["/help"]);
         check(&completion, "/hid", &[]);
         check(&completion, "what is /re", &[]);

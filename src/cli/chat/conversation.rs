@@ -13,14 +13,14 @@ use super::{
     commands,
     completion::ChatCompletion,
     editor::{LineEditor, Typed},
-    header, mentioned,
+    header, mentioned, shell,
     signals::Signals,
     state::{ChatState, Next, note},
 };
 use crate::{
     cli::{
         error::{CliError, ExitStatus},
-        output::print_status,
+        output::{columns, print_status},
         printable::printable,
         run::{Attached, PROMPT, QuestionPrograms, RunSender, TerminalMode},
     },
@@ -41,7 +41,6 @@ pub(super) struct Chat<'a> {
     state: ChatState<'a>,
     editor: LineEditor,
     signals: Signals,
-    environment: Environment,
     styled_prompt: String,
 }
 
@@ -53,14 +52,15 @@ impl<'a> Chat<'a> {
     /// The arguments are wrong, or there is no daemon, or the terminal cannot be used.
     pub(super) fn open(args: &Args, home: &'a Home, environment: &Environment) -> Result<Self, CliError> {
         home.create()?;
-        let renderer = args.renderer(environment);
+        let mut renderer = args.renderer(environment);
+        renderer.name_commands_of_chat();
         let palette = renderer.palette();
-        let sessions = args.settings.sessions(home)?;
-        let mut start = args.settings.start_command(&sessions, home, environment)?;
+        let mut start = args.settings.start_command(home, environment)?;
         let approver =
             args.approval.apply(&mut start, palette)?.with_programs(QuestionPrograms::new(environment));
-        let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(sessions))?;
-        print_status(&palette.dim(&header::line(home, &start)?));
+        let mut sender = RunSender::new(home, renderer, approver)?;
+        let header = header::lines(home, &start, columns(io::stdout()))?;
+        header.lines().for_each(|line| print_status(&palette.dim(line)));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;
         let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));
         let mode = if is_dumb { None } else { TerminalMode::open().ok().map(Rc::new) };
@@ -69,26 +69,30 @@ impl<'a> Chat<'a> {
         }
         let completion = ChatCompletion { home: home.clone(), dir: start.working_dir.clone().into() };
         let styled_prompt = palette.bold(PROMPT);
-        let editor = LineEditor::start(home.chat_history(), completion, styled_prompt.clone())?;
-        let environment = environment.clone();
+        let editor = LineEditor::start(
+            home.chat_history(),
+            completion,
+            styled_prompt.clone(),
+            mode.as_ref().map(|mode| mode.usual().clone()),
+        )?;
         Ok(Self {
-            state: ChatState { home, sender, start, mode },
+            state: ChatState { home, sender, start, mode, environment: environment.clone() },
             editor,
             signals,
-            environment,
             styled_prompt,
         })
     }
 
-    /// Talks until the user leaves.
+    /// Talks until the user leaves. `first` is the first line, if it is not empty.
     ///
     /// # Errors
     ///
     /// The terminal cannot be read.
-    pub(super) fn talk(mut self) -> Result<ExitCode, CliError> {
+    pub(super) fn talk(mut self, first: &str) -> Result<ExitCode, CliError> {
         let mut interrupted = false;
+        let mut typed = if first.is_empty() { self.next_line() } else { self.line_of_others(first) };
         loop {
-            let next = match self.next_line() {
+            let next = match typed {
                 Typed::Text(line) => {
                     interrupted = false;
                     // The next line may work where this one failed.
@@ -112,7 +116,15 @@ impl<'a> Chat<'a> {
             if let Next::Leave(code) = next {
                 return Ok(code);
             }
+            typed = self.next_line();
         }
+    }
+
+    /// Shows and remembers a line that was not typed in the editor, as the editor leaves it.
+    fn line_of_others(&self, line: &str) -> Typed {
+        self.editor.remember(line);
+        writeln!(io::stdout(), "{}{}", self.styled_prompt, printable(line)).ok();
+        Typed::Text(line.to_owned())
     }
 
     /// Returns the next line: one that was sent during the last answer, or one that begins with what was typed then.
@@ -121,10 +133,7 @@ impl<'a> Chat<'a> {
         if !self.editor.is_reading() {
             let typed = self.state.sender.typed();
             if let Some(prompt) = typed.next_prompt() {
-                self.editor.remember(&prompt);
-                // As the editor leaves it.
-                writeln!(io::stdout(), "{}{}", self.styled_prompt, printable(&prompt)).ok();
-                return Typed::Text(prompt);
+                return self.line_of_others(&prompt);
             }
             begun = typed.take();
         }
@@ -149,7 +158,7 @@ impl<'a> Chat<'a> {
             Input::Nothing => Ok(Next::Line),
             Input::Prompt(prompt) => {
                 let dir = Path::new(&self.state.start.working_dir);
-                let attached = mentioned::with_files(prompt, dir, &self.environment, &mut note)?;
+                let attached = mentioned::with_files(prompt, dir, &self.state.environment, &mut note)?;
                 self.answer(attached, None)
             }
             Input::Skill { name, arguments } => {
@@ -157,6 +166,11 @@ impl<'a> Chat<'a> {
                 self.answer(Attached::default(), Some(skill))
             }
             Input::Command(command, arguments) => commands::run(&mut self.state, command, arguments),
+            Input::Shell(line) => {
+                let ran = shell::run(&self.state, line);
+                self.forget_interrupts();
+                ran.map(|()| Next::Line)
+            }
             Input::Unknown { name, nearest } => {
                 let error = CliError::usage(format!("there is no command and no skill `/{name}`"));
                 Err(match nearest {
@@ -174,9 +188,9 @@ impl<'a> Chat<'a> {
         let Attached { text: prompt, images } = attached;
         let start = StartRunCommand { prompt, skill, images, ..self.state.start.clone() };
         let sent = self.state.sender.send(&start);
-        let entered = self.state.sender.runtime().enter();
-        self.signals.interrupts.forget();
-        drop(entered);
+        self.forget_interrupts();
+        // It counts for one prompt.
+        self.state.start.compact = false;
         self.state.sender.session().clone_into(&mut self.state.start.session_id);
         let result = sent.and_then(|ending| self.state.sender.exit_code(&ending));
         if result.is_err() || self.state.sender.signal().is_some() {
@@ -191,6 +205,12 @@ impl<'a> Chat<'a> {
             }
             Some(_) => Ok(Next::Leave(ExitStatus::Terminated.code().into())),
         }
+    }
+
+    /// Forgets the signals that were for something that has ended.
+    fn forget_interrupts(&mut self) {
+        let _entered = self.state.sender.runtime().enter();
+        self.signals.interrupts.forget();
     }
 
     fn report(&self, error: &CliError) -> Next {

@@ -1,10 +1,18 @@
 //! The line editor, on a thread of its own, so that a signal can end the chat while it waits for keys.
 
-use std::{error::Error, fs, path::PathBuf, sync::mpsc, thread};
+use std::{
+    error::Error,
+    fs,
+    io::{self, BufRead as _, Write as _},
+    path::PathBuf,
+    sync::mpsc,
+    thread,
+};
 
+use rustix::termios::Termios;
 use rustyline::{
     Cmd, ColorMode, CompletionType, ConditionalEventHandler, Config, Context, Editor, Event, EventContext,
-    EventHandler, Helper, KeyEvent, Modifiers, Movement, RepeatCount,
+    EventHandler, Helper, KeyCode, KeyEvent, Modifiers, Movement, RepeatCount,
     completion::Completer,
     error::{ReadlineError, Signal},
     highlight::Highlighter,
@@ -14,8 +22,8 @@ use rustyline::{
 };
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::completion::ChatCompletion;
-use crate::cli::{error::CliError, run::PROMPT};
+use super::{clean_input::CleanInput, completion::ChatCompletion};
+use crate::cli::{error::CliError, printable::Printable, run::PROMPT};
 
 /// The most prompts that are remembered.
 const MAX_HISTORY: usize = 1000;
@@ -56,7 +64,8 @@ pub(super) enum Typed {
 }
 
 impl LineEditor {
-    /// Starts the editor with the prompts in the file `history`.
+    /// Starts the editor with the prompts in the file `history`. `usual` are the modes of the terminal for other programs. A
+    /// terminal that has no cursor to move has none.
     ///
     /// # Errors
     ///
@@ -65,13 +74,15 @@ impl LineEditor {
         history: PathBuf,
         completion: ChatCompletion,
         styled_prompt: String,
+        usual: Option<Termios>,
     ) -> Result<Self, CliError> {
         let failed =
             |error: &dyn Error| CliError::failed("the terminal cannot be used").cause(error.to_string());
+        let input = usual.map(CleanInput::open).transpose().map_err(|error| failed(&error))?;
         let editor = editor(completion).map_err(|error| failed(&error))?;
         let (requests, inbox) = mpsc::channel();
         let (outbox, replies) = unbounded_channel();
-        let worker = Worker { editor, history, styled_prompt, replies: outbox };
+        let worker = Worker { editor, input, history, styled_prompt, replies: outbox };
         let thread = thread::Builder::new().name("line-editor".to_owned());
         thread.spawn(move || worker.serve(&inbox)).map_err(|error| failed(&error))?;
         Ok(Self { requests, replies, is_reading: false })
@@ -115,6 +126,7 @@ fn editor(completion: ChatCompletion) -> Result<Editor<ChatHelper, FileHistory>,
     {
         editor.bind_sequence(key, Cmd::Newline);
     }
+    editor.bind_sequence(KeyEvent(KeyCode::F(12), Modifiers::NONE), Cmd::Repaint);
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearLine)));
     Ok(editor)
 }
@@ -122,6 +134,8 @@ fn editor(completion: ChatCompletion) -> Result<Editor<ChatHelper, FileHistory>,
 /// The thread of the editor.
 struct Worker {
     editor: Editor<ChatHelper, FileHistory>,
+    /// `None` on a terminal that has no cursor to move, where the kernel edits lines.
+    input: Option<CleanInput>,
     history: PathBuf,
     styled_prompt: String,
     replies: UnboundedSender<Typed>,
@@ -148,7 +162,10 @@ impl Worker {
 
     fn read(&mut self, text: &str) -> Typed {
         let prompt = (PROMPT, self.styled_prompt.clone());
-        match self.editor.readline_with_initial(&prompt, (text, "")) {
+        let Some(input) = &mut self.input else { return self.read_plainly() };
+        let editor = &mut self.editor;
+        let read = input.during(|| editor.readline_with_initial(&prompt, (text, "")));
+        match read.unwrap_or_else(|error| Err(error.into())) {
             Ok(line) => {
                 self.remember(&line);
                 Typed::Text(line.replace("\\\n", "\n"))
@@ -156,6 +173,28 @@ impl Worker {
             Err(ReadlineError::Interrupted | ReadlineError::Signal(Signal::Interrupt)) => Typed::Interrupt,
             Err(ReadlineError::Eof) => Typed::End,
             Err(error) => Typed::Failed(error.to_string()),
+        }
+    }
+
+    /// Reads a line as the kernel has edited it, and those that follow a backslash.
+    fn read_plainly(&mut self) -> Typed {
+        write!(io::stdout(), "{PROMPT}").and_then(|()| io::stdout().flush()).ok();
+        let mut text = String::new();
+        loop {
+            let mut line = Vec::new();
+            match io::stdin().lock().read_until(b'\n', &mut line) {
+                Ok(0) if text.is_empty() => return Typed::End,
+                Ok(_) => {}
+                Err(error) => return Typed::Failed(error.to_string()),
+            }
+            let is_last = !line.ends_with(b"\n");
+            text.push_str(Printable::of_user().push(&String::from_utf8_lossy(&line)).trim_end_matches('\n'));
+            if is_last || !text.ends_with('\\') {
+                self.remember(&text);
+                return Typed::Text(text);
+            }
+            text.pop();
+            text.push('\n');
         }
     }
 

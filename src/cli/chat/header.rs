@@ -3,7 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    cli::{error::CliError, output::print_status, printable::literal_line, working_dir::short_dir},
+    cli::{
+        error::CliError, output::print_status, printable::literal_line, run::Continued,
+        working_dir::short_dir, wrap::wrap_parts,
+    },
     client,
     config::{AgentConfig, Home, agents},
     core::{Name, SessionId},
@@ -15,19 +18,24 @@ use crate::{
 /// for it.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Returns the model, the session and the directory in one line. Starts the daemon if none answers.
+/// Returns the model, the session and the directory, in lines of at most `width` columns that end between these parts. Starts
+/// the daemon if none answers.
 ///
 /// # Errors
 ///
 /// There is no daemon.
-pub(super) fn line(home: &Home, start: &StartRunCommand) -> Result<String, CliError> {
-    let model = model(home, start)?;
-    let session = match start.session_id.as_str() {
-        "" => "new session".to_owned(),
-        id => format!("session {id}"),
-    };
-    let dir = short_dir(Path::new(&start.working_dir), home);
-    Ok(literal_line(&format!("{model} · {session} · {dir} · /help")))
+pub(super) fn lines(home: &Home, start: &StartRunCommand, width: usize) -> Result<String, CliError> {
+    let mut parts = vec![model(home, start)?];
+    match Continued::of(home, start) {
+        Some(continued) => {
+            let [title, messages, id] = continued.parts();
+            parts.extend([format!("{title}, {messages}"), id]);
+        }
+        None => parts.push("new session".to_owned()),
+    }
+    parts.extend([short_dir(Path::new(&start.working_dir), home), "/help".to_owned()]);
+    let parts: Vec<String> = parts.iter().map(|part| literal_line(part)).collect();
+    Ok(wrap_parts(&parts, " · ", width))
 }
 
 /// Returns the agent that answers the next prompt.

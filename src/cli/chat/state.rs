@@ -5,9 +5,10 @@ use std::{process::ExitCode, rc::Rc};
 use crate::{
     cli::{
         output::print_status,
-        run::{RunSender, TerminalMode},
+        run::{Continued, RunSender, TerminalMode},
     },
     config::Home,
+    core::Environment,
     pb::StartRunCommand,
 };
 
@@ -19,6 +20,29 @@ pub(super) struct ChatState<'a> {
     pub(super) start: StartRunCommand,
     /// `None` on a terminal that has no cursor to move.
     pub(super) mode: Option<Rc<TerminalMode>>,
+    pub(super) environment: Environment,
+}
+
+impl ChatState<'_> {
+    /// Does something on a terminal that edits and shows lines, as other programs expect it.
+    pub(super) fn on_usual_terminal<T>(&self, act: impl FnOnce() -> T) -> T {
+        if let Some(mode) = &self.mode {
+            mode.set_usual();
+        }
+        let done = act();
+        if let Some(mode) = &self.mode {
+            mode.set_quiet();
+        }
+        done
+    }
+
+    /// Says which session the next prompt is for.
+    pub(super) fn note_session(&self) {
+        match Continued::of(self.home, &self.start) {
+            Some(continued) => note(&continued.to_string()),
+            None => note("the next prompt starts a new session"),
+        }
+    }
 }
 
 /// The way in which the chat goes on after a line.

@@ -6,7 +6,10 @@ use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
 use crate::{
-    cli::{run::tool_names, units::age},
+    cli::{
+        run::tool_names,
+        units::{age, short_id},
+    },
     config::{Config, Home, agents, inspect::FileKind},
     core::{Environment, Name},
     jobs::Jobs,
@@ -115,7 +118,12 @@ fn candidates(lookup: &Lookup, values: Values, typed: &OsStr) -> Vec<CompletionC
     let Some(typed) = typed.to_str() else { return Vec::new() };
     // A shell hands over the word as it was typed.
     let typed = typed.replace('\\', "");
-    let fitting = values(lookup).into_iter().filter(|(value, _)| value.starts_with(&typed));
+    // An id is offered in its short form, unless the beginning of the whole one was typed.
+    let fitting = values(lookup).into_iter().filter_map(|(value, about)| {
+        let forms = [short_id(&value), &value];
+        let form = forms.into_iter().find(|form| form.starts_with(&typed))?.to_owned();
+        Some((form, about))
+    });
     fitting
         .map(|(value, about)| CompletionCandidate::new(value).help((!about.is_empty()).then(|| about.into())))
         .collect()

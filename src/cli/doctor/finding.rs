@@ -8,9 +8,6 @@ use crate::cli::{error::CliError, output::Palette, printable::literal_line, wrap
 
 /// The column at which messages begin.
 const INDENT: usize = 25;
-/// Fewer columns for the message are too few to break it.
-const MIN_ROOM: usize = 30;
-
 /// The result of one check, with what can be done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
@@ -80,10 +77,8 @@ impl Finding {
             Level::Warning => palette.paint("33", &level),
             Level::Problem => palette.red(&level),
         };
-        let room = width.map_or(0, |width| width.saturating_sub(INDENT));
-        let message = wrap(&literal_line(&self.message), if room < MIN_ROOM { 0 } else { room });
-        let message = message.replace('\n', &format!("\n{:INDENT$}", ""));
-        writeln!(out, "{level}  {:<14}  {message}", self.subject)?;
+        let line = format!("{level}  {:<14}  {}", self.subject, literal_line(&self.message));
+        writeln!(out, "{}", wrap(&line, width.unwrap_or(0)))?;
         if let Some(remedy) = &self.remedy {
             writeln!(out, "{:INDENT$}{} {}", "", palette.bold("fix:"), literal_line(remedy))?;
         }
@@ -107,9 +102,11 @@ mod tests {
     fn a_message_is_broken_between_words_where_there_is_room_for_some() {
         let fix = "                         fix: kontekst init\n";
         let message = "warning  model           only the small built-in model answers: no server\n";
-        for width in [None, Some(40), Some(80)] {
+        for width in [None, Some(80)] {
             assert_eq!(written(width), format!("{message}{fix}"), "{width:?}");
         }
+        let narrow = "warning  model           only the small\nbuilt-in model answers: no server\n";
+        assert_eq!(written(Some(40)), format!("{narrow}{fix}"));
         let broken = "warning  model           only the small built-in model\n                         answers: no server\n";
         assert_eq!(written(Some(60)), format!("{broken}{fix}"));
     }

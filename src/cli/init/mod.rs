@@ -2,15 +2,16 @@
 
 mod machine;
 
-use std::{fs::File, io::Write as _, process::ExitCode};
+use std::{fs::File, process::ExitCode};
 
 use super::{
     error::{CliError, ExitStatus},
     models,
-    output::{print_status, to_stdout},
-    printable::PrintableWriter,
+    output::{Screen, print_status, to_stdout},
+    printable::printable,
     units,
     working_dir::short_dir,
+    wrap::wrap,
     yes_or_no,
 };
 use crate::{
@@ -65,7 +66,9 @@ pub(super) fn run(
         false => Consent::Withheld,
     };
     let machine = Machine::look(home, &config, environment)?;
-    to_stdout(|out, is_terminal| machine.write(&config, &mut PrintableWriter::new(out, is_terminal)))?;
+    let mut found = Vec::new();
+    machine.write(&config, &mut found)?;
+    say(String::from_utf8_lossy(&found).trim_end())?;
     let has_written = write_files(home, consent)?;
     match answering(&machine)? {
         Some(what) => {
@@ -96,7 +99,10 @@ pub(super) fn run(
 }
 
 fn say(text: &str) -> Result<ExitCode, CliError> {
-    to_stdout(|out, is_terminal| Ok(writeln!(PrintableWriter::new(out, is_terminal), "{text}")?))
+    to_stdout(|out, is_terminal| {
+        let text = if is_terminal { printable(text) } else { text.to_owned() };
+        Ok(writeln!(out, "{}", wrap(&text, Screen::of_stdout().width.unwrap_or(0)))?)
+    })
 }
 
 /// Writes config.toml and the agent `default` if they are not there. Returns true if it wrote one of them.

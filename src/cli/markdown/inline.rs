@@ -102,6 +102,11 @@ impl Inline {
                 piece.mark.as_ref().is_some_and(|opener| opener.can_open && opener.matches(&mark))
             });
             let Some(at) = opener else { break };
+            if mark.kind == MarkKind::Underscore && mark.count >= 2 && self.is_name_since(at) {
+                // `__init__` is a name.
+                (self.pieces[at].mark, mark.can_open) = (None, false);
+                break;
+            }
             let used = self.close_emphasis(at, &mark);
             mark.count -= used;
         }
@@ -110,6 +115,12 @@ impl Inline {
             let mark = Some(mark).filter(|mark| mark.can_open);
             self.add(text, Style::PLAIN, mark);
         }
+    }
+
+    /// Returns true if what follows the piece `at` is one name, as programs have them.
+    fn is_name_since(&self, at: usize) -> bool {
+        let mut name = self.pieces.iter().skip(at + 1).flat_map(|piece| piece.text.chars());
+        name.all(|c| c.is_alphanumeric() || c == '_')
     }
 
     /// Resolves the mark in the piece `at` with the end of its text. Returns how many characters of both marks that takes.

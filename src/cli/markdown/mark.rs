@@ -26,7 +26,9 @@ impl Mark {
         Self { kind: MarkKind::Bracket, count: length, length, can_open: true, can_close: false }
     }
 
-    /// Creates the mark for a run of `*`, `_` or `~` between two characters, by the rules of CommonMark.
+    /// Creates the mark for a run of `*`, `_` or `~` between two characters, by the rules of CommonMark, but for names and paths,
+    /// in which these characters mean themselves: nothing begins within a word of ASCII (`a*b*c`), and what stands beside a
+    /// slash as it does in `src/*/x`, `src/_x_/y` and `src/**/y` is text.
     pub(super) fn between(c: char, length: usize, before: char, after: char) -> Self {
         let is_punctuation = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
         let left = !after.is_whitespace()
@@ -42,6 +44,13 @@ impl Mark {
             '~' => (MarkKind::Tilde, left && length == 2, right && length == 2),
             _ => (MarkKind::Star, left, right),
         };
+        let is_within_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_in_word = is_within_name(before) && is_within_name(after);
+        let is_single = length == 1;
+        let can_open = can_open && !is_in_word && !(before == '/' && (is_single || !after.is_alphanumeric()));
+        let is_of_path = (before == '/' || after == '/') && (is_single || before == after);
+        // `**N**ame` ends within a word.
+        let can_close = can_close && !is_of_path && !(is_in_word && is_single);
         Self { kind, count: length, length, can_open, can_close }
     }
 

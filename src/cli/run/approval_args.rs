@@ -36,6 +36,11 @@ pub(in crate::cli) struct ApprovalArgs {
 }
 
 impl ApprovalArgs {
+    /// Returns true if calls that change something are approved in advance, so that a change is wanted.
+    pub(super) fn approves_changes(&self) -> bool {
+        self.auto_approve || !self.allow.is_empty()
+    }
+
     /// Puts what the run may do into `start`, and returns what decides about its other calls.
     ///
     /// # Errors

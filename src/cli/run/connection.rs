@@ -1,19 +1,19 @@
 //! The connection to the daemon for one run: sends commands, shows events, and ends with an exit code.
 
-use std::{io, os::unix::net::UnixStream, process::ExitCode, rc::Rc};
+use std::{
+    future::pending, io, os::unix::net::UnixStream, pin::pin, process::ExitCode, rc::Rc, time::Duration,
+};
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::{
-    cli::{error::CliError, output::Verbosity},
+    cli::{error::CliError, units::uptime},
     client::{self, ClientError},
-    core::{SessionId, error_chain},
     pb::{
         CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
-        RunStartedEvent, StartRunCommand, run_command::Command, run_event::Event,
+        StartRunCommand, run_command::Command, run_event::Event,
     },
-    sessions::Sessions,
 };
 
 use super::{
@@ -42,9 +42,10 @@ pub(super) struct RunConnection {
     pub(super) facts: RunFacts,
     /// The result that `--output json` prints at the end. `None` for other outputs.
     pub(super) report: Option<RunReport>,
-    /// The sessions of which that of the run becomes the active one.
-    active: Option<Sessions>,
     started: bool,
+    /// The longest time of a run.
+    pub(super) timeout: Option<Duration>,
+    is_timed_out: bool,
     /// The reports that came while a question was on the terminal. They are shown after it.
     held: Vec<Event>,
     /// The number of the signal that asked for the end of the run.
@@ -91,7 +92,7 @@ pub(super) struct RunFacts {
 }
 
 impl RunConnection {
-    pub(super) fn new(renderer: RunRenderer, approver: Approver, active: Option<Sessions>) -> Self {
+    pub(super) fn new(renderer: RunRenderer, approver: Approver) -> Self {
         Self {
             renderer,
             approver,
@@ -99,8 +100,9 @@ impl RunConnection {
             type_ahead: TypeAhead::default(),
             facts: RunFacts::default(),
             report: None,
-            active,
             started: false,
+            timeout: None,
+            is_timed_out: false,
             held: Vec::new(),
             signal: None,
         }
@@ -108,7 +110,7 @@ impl RunConnection {
 
     /// Forgets the run before, so that another one can be sent.
     pub(super) fn begin(&mut self) {
-        (self.started, self.signal) = (false, None);
+        (self.started, self.signal, self.is_timed_out) = (false, None, false);
         self.facts.usage = Usage::default();
         self.report = (self.renderer.format() == Format::Json).then(RunReport::default);
         self.held.clear();
@@ -138,6 +140,7 @@ impl RunConnection {
         let wrap = |command| RunCommand { command: Some(command) };
         commands.try_send(wrap(Command::Start(start))).expect("a new channel has room");
         let mut keyboard = Keyboard::new(self.mode.as_deref());
+        let mut time_is_up = pin!(after(self.timeout));
         let events = agent.run(ReceiverStream::new(outbox)).await;
         let mut events = events.map_err(|status| not_sent(status.into()))?.into_inner();
         loop {
@@ -155,6 +158,7 @@ impl RunConnection {
                     self.on_continued();
                     continue;
                 }
+                () = &mut time_is_up, if !self.is_timed_out => Some(self.on_timeout()),
                 decisions = self.approver.answered() => {
                     self.set_mode(false);
                     self.show_held().map_err(RunConnectionError::Stdout)?;
@@ -236,7 +240,8 @@ impl RunConnection {
     fn on_event(&mut self, event: Event) -> Vec<Command> {
         match event {
             Event::Started(started) => {
-                self.on_started(&started);
+                self.started = true;
+                self.facts.session = started.session_id;
                 Vec::new()
             }
             Event::ToolsProposed(proposed) => {
@@ -294,20 +299,10 @@ impl RunConnection {
         std::mem::take(&mut self.held).iter().try_for_each(|event| self.renderer.render(event))
     }
 
-    fn on_started(&mut self, started: &RunStartedEvent) {
-        self.started = true;
-        started.session_id.clone_into(&mut self.facts.session);
-        let Some(sessions) = &self.active else { return };
-        let Ok(id) = started.session_id.parse::<SessionId>() else { return };
-        if sessions.active().as_ref() != Some(&id)
-            && let Err(error) = sessions.set_active(&id)
-        {
-            let text = format!("the session could not be made the active one: {}", error_chain(&error));
-            self.renderer.note(Verbosity::Normal, &text);
-            for hint in CliError::from(error).hints {
-                self.renderer.note(Verbosity::Normal, &format!("hint: {hint}"));
-            }
-        }
+    fn on_timeout(&mut self) -> Vec<Command> {
+        self.is_timed_out = true;
+        self.approver.close();
+        vec![Command::Cancel(CancelRunCommand {})]
     }
 
     /// Returns the command that cancels the run, or `None` if this is the second signal.
@@ -321,6 +316,13 @@ impl RunConnection {
     pub(super) fn exit_code(&self, last: &Event) -> Result<ExitCode, CliError> {
         if let Some(number) = self.signal {
             return Ok(ExitCode::from(128 + number));
+        }
+        if let (true, Some(timeout), Event::Cancelled(_)) = (self.is_timed_out, self.timeout, last) {
+            return Err(CliError::limit(format!(
+                "the run was stopped after {}",
+                uptime(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX))
+            ))
+            .hint("--timeout says how long a run may take"));
         }
         match last {
             Event::Completed(completed) if completed.truncated => Err(CliError::limit(
@@ -337,6 +339,14 @@ impl RunConnection {
             Event::Failed(failed) => Err(failure(failed)),
             _ => Err(CliError::failed("the daemon stopped sending events before the run ended")),
         }
+    }
+}
+
+/// Waits for this time, or for ever.
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => pending().await,
     }
 }
 

@@ -20,6 +20,10 @@ pub(in crate::cli) struct InputArgs {
     #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     file: Vec<PathBuf>,
 
+    /// Print the answer and leave, which is what this command does anyway
+    #[arg(short, long, hide = true)]
+    print: bool,
+
     /// Do not read stdin
     #[arg(long)]
     no_stdin: bool,

@@ -9,6 +9,7 @@ mod attached_files;
 mod command_output;
 mod connection;
 mod context_line;
+mod continued;
 mod held_answer;
 mod input_args;
 mod output_args;
@@ -34,10 +35,10 @@ mod whole_answer;
 mod whole_call;
 mod whole_lines;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use crate::{
-    cli::{error::CliError, output::Verbosity},
+    cli::{error::CliError, output::Verbosity, units::parse_age},
     config::Home,
     core::Environment,
     pb::{StartRunCommand, run_event::Event},
@@ -48,6 +49,7 @@ pub(super) use approval_args::ApprovalArgs;
 pub(super) use approver::ParkedDecision;
 pub(super) use attached_files::{Attached, read as read_files};
 pub(super) use context_line::percent_used;
+pub(super) use continued::Continued;
 pub(super) use prompt::parse_skill;
 pub(super) use question_asker::QuestionPrograms;
 pub(super) use renderer::{Format, RunRenderer};
@@ -55,7 +57,7 @@ pub(super) use resume::{ResumeOutput, quiet_approver, resume};
 pub(super) use sender::RunSender;
 pub(super) use settings_args::SettingsArgs;
 pub(super) use terminal_mode::TerminalMode;
-pub(super) use type_ahead::PROMPT;
+pub(super) use type_ahead::{Input, PASTE_END, PROMPT, TerminalInput};
 pub(super) use unasked_call::target;
 pub(super) use whole_call::whole_call;
 
@@ -72,7 +74,7 @@ macro_rules! examples {
   kontekst run --file notes.md --file todo.md \"which of these are done?\"
   kontekst run --file src \"where are the errors handled?\"
   kontekst run --file offer.pdf --file photo.jpg \"is this the machine that they offer?\"
-  kontekst run --new \"let us start over\"
+  kontekst run -c \"and now in French\"
   kontekst run --allow edit_file \"fix the typo in README.md\"
   kontekst run --check \"pytest -q\" \"fix the rounding in report.py\"
   kontekst run --extract -o backup.sh \"a script that backs up ~/notes\"
@@ -86,6 +88,9 @@ macro_rules! examples {
 ///
 /// The prompt is the words of the command line, or stdin, or both. If it is both, stdin comes first and the
 /// words are the instruction. A prompt that starts with /NAME invokes a skill.
+///
+/// Each run starts a new session. --continue continues the last one of this directory and --session any other, and
+/// `kontekst sessions use` chooses one for every run. A line on stderr says which one is continued.
 ///
 /// The answer is printed to stdout as it arrives, and nothing else is printed there. If the prompt asks for a change of
 /// files and stdout is no terminal, it is printed once it is certain that the answer counts. Files below the working
@@ -118,6 +123,9 @@ pub(super) struct Args {
     /// Say if the run waits on disk at a call that needs approval where there is no terminal to ask on
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, help_heading = "Tools and approval")]
     park: Park,
+    /// Stop the run after this time, such as 90s, 10m or 2h, with exit status 5
+    #[arg(long, value_name = "TIME", value_parser = parse_age, help_heading = "Model and session")]
+    timeout: Option<Duration>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -135,8 +143,7 @@ enum Park {
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let whole_answer = args.output.whole_answer()?;
     let mut renderer = args.output.renderer(environment);
-    let sessions = args.settings.sessions(home)?;
-    let mut start = args.settings.start_command(&sessions, home, environment)?;
+    let mut start = args.settings.start_command(home, environment)?;
     let mut approver = args
         .approval
         .apply(&mut start, renderer.palette())?
@@ -145,12 +152,17 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
         approver.park_unasked(&mut start);
     }
     let input = args.input.read(environment, &mut |text| renderer.note(Verbosity::Normal, text))?;
+    if let Some(continued) = Continued::of(home, &start) {
+        renderer.note(Verbosity::Normal, &continued.to_string());
+    }
     (start.prompt, start.data_bytes) = (input.prompt, input.data_bytes);
     (start.skill, start.images) = (input.skill, input.images);
+    // The answer is what is written then, and this program writes it.
+    start.read_only = args.output.writes_answer() && !args.approval.approves_changes();
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }
-    let mut sender = RunSender::new(home, renderer, approver, args.settings.makes_active(sessions))?;
+    let mut sender = RunSender::new(home, renderer, approver)?.with_timeout(args.timeout);
     let result = sender.send(&start).and_then(|ending| {
         let ending = corrected(&mut sender, whole_answer.as_ref(), ending, start, args.output.format())?;
         finish(&mut sender, whole_answer.as_ref(), &ending)

@@ -40,11 +40,13 @@ pub(in crate::cli) struct OutputArgs {
     #[arg(long)]
     json: bool,
 
-    /// Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none
+    /// Print only the first fenced code block of the answer, without its fences; exit status 1 if there is none. Tools that
+    /// change something are not offered to the model, unless --allow or --auto-approve is given
     #[arg(short = 'x', long)]
     extract: bool,
 
-    /// Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout
+    /// Write the answer to this file when the run has completed, and print nothing on stdout; `-` is stdout. Tools as with
+    /// --extract
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     output_file: Option<PathBuf>,
 
@@ -78,7 +80,7 @@ impl OutputArgs {
     /// The file for the answer cannot be written, or it is wanted together with JSON, or the schema cannot be used.
     pub(super) fn whole_answer(&self) -> Result<Option<WholeAnswer>, CliError> {
         let is_text = self.format() == Format::Text;
-        if !is_text && (self.extract || self.file().is_some()) {
+        if !is_text && self.writes_answer() {
             let error = "--extract and --output-file are for the output as text";
             return Err(CliError::usage(error)
                 .hint("`--output json` has the answer as `answer`, and `> FILE` writes the JSON to a file"));
@@ -99,6 +101,11 @@ impl OutputArgs {
         Ok(Some(WholeAnswer { part, target }))
     }
 
+    /// Returns true if this program writes the answer, or a part of it, where the user wants it.
+    pub(super) fn writes_answer(&self) -> bool {
+        self.extract || self.file().is_some()
+    }
+
     pub(super) fn format(&self) -> Format {
         match self.output {
             _ if self.json => Format::StreamJson,
@@ -109,7 +116,7 @@ impl OutputArgs {
     }
 
     fn wants_whole_answer(&self) -> bool {
-        self.extract || self.schema.is_some() || self.file().is_some()
+        self.writes_answer() || self.schema.is_some()
     }
 
     fn file(&self) -> Option<&Path> {

@@ -181,7 +181,7 @@ impl Asker {
             let signal = match self.read_reply()? {
                 Reply::Line(TypedLine::Answer(answer)) => return Ok(QuestionOutcome::Answered(answer)),
                 Reply::Line(TypedLine::Explain) => {
-                    self.write(&self.texts.help)?;
+                    self.write(&wrap(&self.texts.help, columns(&self.terminal.output)))?;
                     continue;
                 }
                 Reply::Line(TypedLine::ShowAll) => match self.show_all()? {

@@ -63,7 +63,7 @@ pub(in crate::cli) fn resume(
         .with_parked(decision)
         .with_programs(QuestionPrograms::new(environment));
     approver.park_unasked(&mut start);
-    let mut sender = RunSender::new(home, renderer, approver, None)?;
+    let mut sender = RunSender::new(home, renderer, approver)?;
     let result = sender.send(&start).and_then(|ending| {
         let code = sender.exit_code(&ending);
         let changed = sender.unasked().and_then(|call| unasked_call::changed(call, parked));

@@ -12,7 +12,6 @@ use crate::{
         ChangedRun, ContextSnapshot, ListChangedRunsRequest, ProposedToolCall, StartRunCommand,
         run_event::Event,
     },
-    sessions::Sessions,
 };
 
 use super::{
@@ -39,7 +38,7 @@ pub(in crate::cli) struct RunSender<'a> {
 }
 
 impl<'a> RunSender<'a> {
-    /// Makes a sender. The session of each run becomes the active one of `active`.
+    /// Makes a sender.
     ///
     /// # Errors
     ///
@@ -48,10 +47,15 @@ impl<'a> RunSender<'a> {
         home: &'a Home,
         renderer: RunRenderer,
         approver: Approver,
-        active: Option<Sessions>,
     ) -> Result<Self, CliError> {
-        let connection = RunConnection::new(renderer, approver, active);
+        let connection = RunConnection::new(renderer, approver);
         Ok(Self { home, runtime: client::runtime()?, connection })
+    }
+
+    /// Ends each run after this time.
+    pub(super) fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.connection.timeout = timeout;
+        self
     }
 
     /// Sends a run, shows its events and asks about its calls until it ends. Starts a daemon if none answers. Returns the

@@ -29,19 +29,27 @@ pub(in crate::cli) struct SettingsArgs {
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
 
+    /// How freely the model chooses its words in this run: 0 is the most probable text [default: that of the agent]
+    #[arg(long, value_name = "NUMBER")]
+    temperature: Option<f64>,
+
+    /// The most tokens of one answer in this run [default: that of the agent]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+
     /// Offer no tools to the model, for questions that need no files
     #[arg(long, conflicts_with_all = ["workers", "bare"])]
     no_tools: bool,
 
-    /// The session to continue, by its ID or its title; a new ID starts a session [default: the active session]
+    /// The session to continue, by its ID, its title, or the start of one; a new ID starts a session
     #[arg(short, long, value_name = "ID", conflicts_with = "new")]
     session: Option<String>,
 
-    /// Continue the active session, or else the newest one; an error if there is none
+    /// Continue the last session of this directory; an error if there is none
     #[arg(short, long = "continue", conflicts_with_all = ["session", "new"])]
     continues: bool,
 
-    /// Start a new session and make it the active one
+    /// Start a new session, also if `kontekst sessions use` has chosen one for every run
     #[arg(short, long)]
     new: bool,
 
@@ -59,37 +67,19 @@ pub(in crate::cli) struct SettingsArgs {
 }
 
 impl SettingsArgs {
-    /// Returns the sessions of which that of the run becomes the active one, unless another one was named.
-    pub(in crate::cli) fn makes_active(&self, sessions: Sessions) -> Option<Sessions> {
-        self.session.is_none().then_some(sessions)
-    }
-
-    /// Returns the sessions as a command in the working directory sees them. Reads `config.toml`.
-    pub(in crate::cli) fn sessions(&self, home: &Home) -> Result<Sessions, CliError> {
-        let dir = working_dir::chosen_or_current(self.working_dir.clone())?;
-        Ok(Sessions::in_directory(home, Path::new(&dir)))
-    }
-
     /// Makes the command that starts a run with these settings, without a prompt.
     pub(in crate::cli) fn start_command(
         &self,
-        sessions: &Sessions,
         home: &Home,
         environment: &Environment,
     ) -> Result<StartRunCommand, CliError> {
-        let session = match &self.session {
-            Some(text) => Some(match sessions.existing(text)? {
-                Some(id) => id,
-                None => text.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?,
-            }),
-            None if self.new => None,
-            None if self.continues && sessions.active().is_none() => Some(sessions.resolve("last")?),
-            None => sessions.active(),
-        };
+        let working_dir = working_dir::chosen_or_current(self.working_dir.clone())?;
+        let session =
+            self.session_in(&Sessions::in_directory(home, Path::new(&working_dir)), &working_dir)?;
         Ok(StartRunCommand {
             session_id: session.map(|id| id.to_string()).unwrap_or_default(),
             agent_name: self.agent.clone().unwrap_or_default(),
-            working_dir: working_dir::chosen_or_current(self.working_dir.clone())?,
+            working_dir,
             workers: self.workers,
             bare: self.bare,
             // Files that the model may read can also come with the prompt.
@@ -99,8 +89,31 @@ impl SettingsArgs {
             model: self.model.clone().unwrap_or_default(),
             system_prompt: self.system.clone().unwrap_or_default(),
             caller: Some(caller(home, environment)),
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
             ..StartRunCommand::default()
         })
+    }
+
+    /// Returns the session that the run continues. `None` for a new one.
+    fn session_in(&self, sessions: &Sessions, dir: &str) -> Result<Option<SessionId>, CliError> {
+        match &self.session {
+            Some(text) => match sessions.existing(text)? {
+                Some(id) => Ok(Some(id)),
+                None => {
+                    let id = text.parse::<SessionId>().map_err(|error| CliError::usage(error.to_string()))?;
+                    Ok(Some(id))
+                }
+            },
+            None if self.new => Ok(None),
+            None if self.continues => match sessions.last_in(Path::new(dir))? {
+                Some(id) => Ok(Some(id)),
+                None => Err(CliError::usage("there is no session of this directory to continue").hint(
+                    "`kontekst sessions` lists those of all directories, and --session continues one of them",
+                )),
+            },
+            None => Ok(sessions.active()),
+        }
     }
 }
 

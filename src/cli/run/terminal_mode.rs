@@ -44,9 +44,16 @@ impl TerminalMode {
         quiet.special_codes[SpecialCodeIndex::VTIME] = 0;
         let mut without_signals = quiet.clone();
         without_signals.local_modes -= LocalModes::ISIG;
+        // Ctrl-S and Ctrl-Q are keys of the line editor.
+        without_signals.input_modes -= InputModes::IXON;
         let mode = Self { terminal, usual, quiet, without_signals, marks_paste: Cell::new(false) };
         mode.set_quiet();
         Ok(mode)
+    }
+
+    /// Returns the modes in which other programs expect the terminal.
+    pub(in crate::cli) fn usual(&self) -> &Termios {
+        &self.usual
     }
 
     /// Shows nothing of what is typed, delivers each key at once, and marks what is pasted.

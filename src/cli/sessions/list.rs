@@ -1,7 +1,6 @@
 //! `kontekst sessions list`.
 
 use std::{
-    collections::HashMap,
     io::Write,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -10,18 +9,20 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::{
-        error::CliError, json::json_pretty, output::Screen, table::Table, units::age, working_dir::short_dir,
+        error::CliError,
+        json::json_pretty,
+        output::Screen,
+        table::Table,
+        units::{age, short_id},
+        working_dir::short_dir,
     },
     config::Home,
-    core::{Name, SessionId},
+    core::Name,
     sessions::{Overview, SessionSummary, Sessions},
 };
 
 /// The columns that are cut on a narrow terminal, with the least width of each: the directory, then the title.
 const FLEXIBLE: &[(usize, usize)] = &[(4, 16), (2, 12), (4, 6)];
-
-/// The shortest form of a generated id that the list shows.
-const SHORT_ID: usize = 8;
 
 /// Lists the sessions, those of subagents only if `all` is set.
 pub(super) fn list(
@@ -49,11 +50,11 @@ pub(super) fn list(
     if listed.is_empty() {
         return Ok(writeln!(out, "No sessions. `kontekst run \"…\"` starts one.")?);
     }
-    let short = short_ids(&listed);
     let now = SystemTime::now();
     let mut table = Table::new(["", "ID", "TITLE", "MSGS", "DIRECTORY", "AGENT", "LAST USED"]);
     for (session, overview) in listed.iter().zip(&overviews) {
-        let id = if screen.is_terminal { short[&session.id] } else { session.id.as_str() };
+        let id = session.id.as_str();
+        let id = if screen.is_terminal { short_id(id) } else { id };
         table.row([
             if session.active { "*" } else { "" }.to_owned(),
             id.to_owned(),
@@ -75,29 +76,13 @@ pub(super) fn list(
 }
 
 /// Returns the title of a session, or a word that says that it has none.
-pub(super) fn title(overview: &Overview) -> &str {
+pub(in crate::cli) fn title(overview: &Overview) -> &str {
     if overview.title.trim().is_empty() { "(no prompt)" } else { &overview.title }
 }
 
 /// Returns the title of a copy of a session.
 pub(in crate::cli) fn title_of_fork(overview: &Overview) -> String {
     format!("{} (fork)", title(overview))
-}
-
-/// Returns for each session the start of its id that no other of them has, and the whole id of one that somebody has
-/// named. A generated id begins with the time at which the session began.
-fn short_ids(listed: &[SessionSummary]) -> HashMap<&SessionId, &str> {
-    let mut ids: Vec<&SessionId> = listed.iter().map(|session| &session.id).collect();
-    ids.sort();
-    let shared = |a: &str, b: &str| a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let short = |at: usize| {
-        let id = ids[at].as_str();
-        let before = at.checked_sub(1).map_or(0, |at| shared(ids[at].as_str(), id));
-        let after = ids.get(at + 1).map_or(0, |next| shared(next.as_str(), id));
-        let length = if ids[at].is_generated() { before.max(after) + 1 } else { id.len() };
-        (ids[at], &id[..length.max(SHORT_ID).min(id.len())])
-    };
-    (0..ids.len()).map(short).collect()
 }
 
 pub(super) fn to_json(session: &SessionSummary, overview: &Overview) -> Value {

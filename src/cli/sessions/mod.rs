@@ -9,7 +9,7 @@ mod search;
 mod show;
 mod subagents;
 
-use std::{io::Write, process::ExitCode};
+use std::{io::Write, path::Path, process::ExitCode};
 
 use clap::Subcommand;
 
@@ -30,16 +30,16 @@ use crate::{
 use delete::delete;
 use export::{ExportFormat, export};
 use list::list;
-pub(super) use list::title_of_fork;
-use named::{named, named_or_active};
+pub(super) use list::{title as title_of, title_of_fork};
+use named::{named, named_or_last};
 use prune::{PruneArgs, prune};
 use search::search;
 use show::{Detail, Shown};
 
 /// List, find, show, name and delete conversations
 ///
-/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` continues the active session unless
-/// --session names another one. A session has an ID for good, and a title: the first words of its first prompt, or what
+/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` starts a new one, unless --continue or --session
+/// says which one goes on, or `use` has chosen one for every run: the active session. A session has an ID for good, and a title: the first words of its first prompt, or what
 /// `rename` has given it. Wherever a session is named, its ID, its title, or the start of one that no other session has
 /// will do. `last` means the session that was written last.
 ///
@@ -76,7 +76,7 @@ enum Command {
     },
     /// Print a conversation, with each tool call on one line
     Show {
-        /// The session [default: the active one]
+        /// The session [default: the active one, or else the last one of this directory]
         id: Option<String>,
         /// Print tool calls and their results as a whole, and the tokens of each message
         #[arg(short, long)]
@@ -107,7 +107,7 @@ enum Command {
     },
     /// Continue from a message in a new session, which becomes the active one
     Fork {
-        /// The session [default: the active one]
+        /// The session [default: the active one, or else the last one of this directory]
         id: Option<String>,
         /// The last message that the new session has, by its number in `show` [default: the last one]
         #[arg(long, value_name = "MESSAGE", value_parser = clap::value_parser!(u64).range(1..))]
@@ -115,7 +115,7 @@ enum Command {
     },
     /// Print a conversation for other programs
     Export {
-        /// The session [default: the active one]
+        /// The session [default: the active one, or else the last one of this directory]
         id: Option<String>,
         /// The form
         #[arg(long, value_name = "FORM", value_enum, default_value_t = ExportFormat::Markdown)]
@@ -130,16 +130,20 @@ enum Command {
     /// A worker is a run that a model started. It has a session of its own. A model can start workers if its
     /// agent has `workers = true` in config.toml, or in a run with `kontekst run --workers`.
     Workers {
-        /// The session [default: the active one]
+        /// The session [default: the active one, or else the last one of this directory]
         id: Option<String>,
         /// Print a line for everything that they did and do, until you press Ctrl-C
         #[arg(short, long)]
         watch: bool,
     },
-    /// Choose the session that `kontekst run` continues
+    /// Choose the session that every `kontekst run` and `kontekst chat` continues, until you choose another one or none
     Use {
         /// The session
-        id: String,
+        #[arg(required_unless_present = "none")]
+        id: Option<String>,
+        /// Let no session be active, so that each run starts a new one again
+        #[arg(long, conflicts_with = "id")]
+        none: bool,
     },
     /// Delete sessions and the sessions of their workers; this cannot be undone
     Delete {
@@ -154,7 +158,7 @@ enum Command {
     SetAgent {
         /// The name of the agent in `kontekst agents`
         name: Name,
-        /// The session [default: the active one]
+        /// The session [default: the active one, or else the last one of this directory]
         #[arg(long, value_name = "ID")]
         session: Option<String>,
     },
@@ -177,6 +181,12 @@ pub(super) fn run_on_stdout(
     }
 }
 
+/// Prints a conversation as `kontekst sessions show` does.
+pub(super) fn show_session(id: String, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
+    let command = Some(Command::Show { id: Some(id), verbose: false });
+    run_on_stdout(Args { json: false, command }, home, environment)
+}
+
 /// Runs the command on the files of the data directory. Only `workers --watch` asks the daemon.
 ///
 /// # Errors
@@ -185,16 +195,14 @@ pub(super) fn run_on_stdout(
 fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
-    let sessions = match working_dir::current() {
-        Ok(dir) => Sessions::in_directory(home, &dir),
-        // The directory was deleted.
-        Err(_) => Sessions::new(home),
-    };
+    // Without one, the directory was deleted.
+    let dir = working_dir::current().unwrap_or_default();
+    let sessions = Sessions::in_directory(home, &dir);
     let mut out = PrintableWriter::new(out, screen.is_terminal);
     match command.unwrap_or(Command::List { all: false }) {
         Command::List { all } => list(&sessions, home, all, json, screen, &mut out),
         Command::Show { id, verbose } => {
-            let shown = shown(&sessions, home, id.as_deref())?;
+            let shown = shown(&sessions, home, &dir, id.as_deref())?;
             if json {
                 shown.write_json(&mut out)
             } else {
@@ -202,10 +210,10 @@ fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(
             }
         }
         Command::Search { words, limit } => search(&sessions, &words, limit as usize, json, screen, &mut out),
-        Command::Fork { id, at } => fork(&sessions, home, id.as_deref(), at, &mut out),
+        Command::Fork { id, at } => fork(&sessions, home, (&dir, id.as_deref()), at, &mut out),
         Command::Export { id, format } => {
             let format = if json { ExportFormat::Json } else { format };
-            export(&shown(&sessions, home, id.as_deref())?, format, &mut out)
+            export(&shown(&sessions, home, &dir, id.as_deref())?, format, &mut out)
         }
         Command::Prune(args) => prune(&sessions, &SubagentLogs::new(home), &args, &mut out),
         Command::Rename { id, title } => rename(&sessions, &id, &title, &mut out),
@@ -213,22 +221,29 @@ fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(
             let logs = SubagentLogs::new(home);
             // A conversation that its client stores has a log of subagents and no session.
             let logged = id.as_deref().and_then(|id| id.parse().ok()).filter(|id| logs.exists(id));
-            let id = logged.map_or_else(|| named_or_active(&sessions, id.as_deref()), Ok)?;
+            let id = logged.map_or_else(|| named_or_last(&sessions, &dir, id.as_deref()), Ok)?;
             if watch {
                 subagents::watch(home, &sessions, &logs, &id, json, &mut out)
             } else {
                 subagents::list(&subagents::subagents_of(&sessions, &logs, &id)?, json, &mut out)
             }
         }
-        Command::Use { id } => {
+        Command::Use { id: None, .. } => {
+            sessions.clear_active()?;
+            Ok(writeln!(out, "no session is active; each run starts a new one")?)
+        }
+        Command::Use { id: Some(id), .. } => {
             let id = named(&sessions, &id)?;
             sessions.set_active(&id)?;
-            Ok(writeln!(out, "session {id} is active")?)
+            Ok(writeln!(
+                out,
+                "session {id} is active; every run continues it until `kontekst sessions use --none`"
+            )?)
         }
         Command::Delete { ids, force } => delete(&sessions, &SubagentLogs::new(home), &ids, force, &mut out),
         Command::SetAgent { name, session } => {
             AgentConfig::load(home, &name)?;
-            let id = named_or_active(&sessions, session.as_deref())?;
+            let id = named_or_last(&sessions, &dir, session.as_deref())?;
             sessions.set_default_agent(&id, &name)?;
             Ok(writeln!(out, "session {id} uses agent {name}")?)
         }
@@ -236,10 +251,14 @@ fn run(args: Args, home: &Home, screen: Screen, out: &mut dyn Write) -> Result<(
 }
 
 /// Finds the session that the user wants to see.
-fn shown<'a>(sessions: &'a Sessions, home: &Home, id: Option<&str>) -> Result<Shown<'a>, CliError> {
-    let id = named_or_active(sessions, id)?;
-    let listed = sessions.list()?.into_iter().find(|session| session.id == id);
-    let session = listed.ok_or_else(|| SessionError::NotFound(id.to_string()))?;
+fn shown<'a>(
+    sessions: &'a Sessions,
+    home: &Home,
+    dir: &Path,
+    id: Option<&str>,
+) -> Result<Shown<'a>, CliError> {
+    let id = named_or_last(sessions, dir, id)?;
+    let session = sessions.summary(&id).ok_or_else(|| SessionError::NotFound(id.to_string()))?;
     let overview = sessions.overviews(std::slice::from_ref(&session)).pop().unwrap_or_default();
     let subagents = subagents::subagents_of(sessions, &SubagentLogs::new(home), &id)?;
     Ok(Shown { sessions, session, overview, subagents })
@@ -249,11 +268,11 @@ fn shown<'a>(sessions: &'a Sessions, home: &Home, id: Option<&str>) -> Result<Sh
 fn fork(
     sessions: &Sessions,
     home: &Home,
-    id: Option<&str>,
+    (dir, id): (&Path, Option<&str>),
     at: Option<u64>,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let shown = shown(sessions, home, id)?;
+    let shown = shown(sessions, home, dir, id)?;
     let (id, messages) = sessions.fork(&shown.session, at, &title_of_fork(&shown.overview))?;
     sessions.set_active(&id)?;
     Ok(writeln!(out, "session {id} has {} and is active", counted(messages, "message"))?)

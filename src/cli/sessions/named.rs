@@ -1,5 +1,7 @@
 //! The session that a command line names.
 
+use std::path::Path;
+
 use crate::{
     cli::error::CliError,
     core::{SessionId, nearest},
@@ -19,15 +21,20 @@ pub(super) fn named(sessions: &Sessions, text: &str) -> Result<SessionId, CliErr
     })
 }
 
-/// Returns the session that the user named, or the active one.
-pub(super) fn named_or_active(sessions: &Sessions, text: Option<&str>) -> Result<SessionId, CliError> {
-    match text {
-        Some(text) => named(sessions, text),
-        None => sessions.active().ok_or_else(|| {
-            CliError::usage("no session is active")
-                .hint("name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`")
-        }),
+/// Returns the session that the user named, or the active one, or the last one of the directory.
+pub(super) fn named_or_last(
+    sessions: &Sessions,
+    dir: &Path,
+    text: Option<&str>,
+) -> Result<SessionId, CliError> {
+    if let Some(text) = text {
+        return named(sessions, text);
     }
+    let chosen = sessions.active().map_or_else(|| sessions.last_in(dir), |id| Ok(Some(id)))?;
+    chosen.ok_or_else(|| {
+        CliError::usage("no session is active, and none is of this directory")
+            .hint("name a session (`kontekst sessions` lists them)")
+    })
 }
 
 /// Returns the id or the title that is most like `text`. Only as much of each is compared as was typed.

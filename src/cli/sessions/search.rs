@@ -7,7 +7,12 @@ use serde_json::{Value, json};
 use super::list;
 use crate::{
     cli::{
-        error::CliError, json::json_pretty, output::Screen, printable::literal_line, table::cut, units::age,
+        error::CliError,
+        json::json_pretty,
+        output::Screen,
+        printable::literal_line,
+        table::cut,
+        units::{age, short_id},
     },
     sessions::{FoundSession, Overview, SearchLimits, Sessions},
 };
@@ -46,7 +51,8 @@ pub(super) fn search(
     }
     let now = SystemTime::now();
     for (at, (found, overview)) in found.iter().zip(&overviews).enumerate() {
-        let (id, when) = (&found.session.id, age(now, found.session.modified));
+        let (id, when) = (found.session.id.as_str(), age(now, found.session.modified));
+        let id = if screen.is_terminal { short_id(id) } else { id };
         let head = format!("{id}  {}  ({when})", literal_line(list::title(overview)));
         writeln!(out, "{}{}", if at == 0 { "" } else { "\n" }, fit(&head, screen))?;
         for message in &found.messages {

@@ -10,7 +10,14 @@ use tonic::transport::Channel;
 
 use super::{age, failed};
 use crate::{
-    cli::{error::CliError, json::json_pretty, output::to_stdout, table::Table},
+    cli::{
+        error::CliError,
+        json::json_pretty,
+        output::{Screen, to_stdout},
+        table::Table,
+        units::short_id,
+    },
+    core::is_named_by,
     pb::{ChangedRun, ListChangedRunsRequest, undo_service_client::UndoServiceClient},
 };
 
@@ -28,7 +35,7 @@ pub(super) fn print(runs: &[ChangedRun], chosen: Option<&str>, json: bool) -> Re
     let chosen = match chosen {
         None => None,
         Some(text) => {
-            let mut matching = runs.iter().filter(|run| run.run_id.starts_with(text));
+            let mut matching = runs.iter().filter(|run| is_named_by(&run.run_id, text));
             match (matching.next(), matching.next()) {
                 (Some(run), None) => Some(run),
                 (Some(_), Some(_)) => {
@@ -53,12 +60,18 @@ pub(super) fn print(runs: &[ChangedRun], chosen: Option<&str>, json: bool) -> Re
         match chosen {
             Some(run) => Ok(calls(run).write(out)?),
             None if runs.is_empty() => Ok(writeln!(out, "No run has changed anything in this directory.")?),
-            None => Ok(table(runs).write(out)?),
+            None => match Screen::of_stdout().width {
+                Some(width) => Ok(table(runs, true).write_within(width, FLEXIBLE, out)?),
+                None => Ok(table(runs, false).write(out)?),
+            },
         }
     })
 }
 
-fn table(runs: &[ChangedRun]) -> Table<5> {
+/// The column that is cut on a narrow terminal, with its least width: the prompt.
+const FLEXIBLE: &[(usize, usize)] = &[(4, 8)];
+
+fn table(runs: &[ChangedRun], is_short: bool) -> Table<5> {
     let mut table = Table::new(["RUN", "STARTED", "PATHS", "STATE", "PROMPT"]);
     for run in runs {
         let state = match (&*run.undone_by, &*run.undoes_run_id) {
@@ -67,7 +80,8 @@ fn table(runs: &[ChangedRun]) -> Table<5> {
             _ => "undone",
         };
         let words = run.words.clone();
-        table.row([run.run_id.clone(), age_of(run), run.files.to_string(), state.to_owned(), words]);
+        let id = if is_short { short_id(&run.run_id) } else { &run.run_id };
+        table.row([id.to_owned(), age_of(run), run.files.to_string(), state.to_owned(), words]);
     }
     table
 }

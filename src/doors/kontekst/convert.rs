@@ -14,7 +14,7 @@ use crate::{
     },
     core::{
         AnswerFormat, AnswerOptions, CallId, ContextSnapshot, Image, JsonSchema, MAX_IMAGE_BYTES, MAX_IMAGES,
-        RunId, Source, ToolCall, ToolOutcome,
+        RunId, Sampling, Source, ToolCall, ToolOutcome,
     },
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
@@ -33,12 +33,9 @@ const MAX_VARIABLE_BYTES: usize = 256 << 10;
 pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunError> {
     let park = start.park.is_some().then(|| settings_of(&mut start));
     let request_error = |message: String| RunError::new(FailureKind::Request, message);
-    let history = if start.session_id.is_empty() {
-        History::New
-    } else {
-        History::Session(
-            start.session_id.parse().map_err(|error| request_error(format!("session: {error}")))?,
-        )
+    let history = match start.session_id.as_str() {
+        "" => History::New,
+        id => History::Session(id.parse().map_err(|error| request_error(format!("session: {error}")))?),
     };
     let working_dir =
         Some(start.working_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from).map_or(Ok(None), |dir| {
@@ -66,7 +63,7 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         subagents: SubagentOptions { allow: workers, ..SubagentOptions::default() },
         tools: ToolOptions {
             reading_is_free: opening,
-            daemon: if start.no_tools { DaemonTools::Only(Vec::new()) } else { DaemonTools::All },
+            daemon: daemon_tools(start.no_tools, start.read_only),
             commands: start.commands,
             allowed_commands: start.allowed_commands,
             headless: start.headless,
@@ -77,6 +74,7 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         context: ExtraContext {
             opening,
             data_bytes: usize::try_from(start.data_bytes).unwrap_or(usize::MAX),
+            compact: start.compact,
             before_prompt: schema_note(&start.answer_schema).into_iter().collect(),
             ..ExtraContext::default()
         },
@@ -85,6 +83,7 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
             bare,
             model: Some(start.model).filter(|model| !model.is_empty()),
             system: Some(start.system_prompt).filter(|text| !text.trim().is_empty()),
+            sampling: sampling(start.temperature, start.max_tokens).map_err(request_error)?,
             ..RunOverrides::default()
         },
         waits_when_busy: true,
@@ -113,6 +112,23 @@ fn caller_environment(caller: pb::CallerEnvironment) -> Result<CallerEnvironment
     match umask {
         Some(bits) if bits > 0o777 => Err(format!("caller: the umask {bits:o} is larger than 777")),
         umask => Ok(CallerEnvironment { variables: variables.into_iter().collect(), umask }),
+    }
+}
+
+fn daemon_tools(no_tools: bool, read_only: bool) -> DaemonTools {
+    match (no_tools, read_only) {
+        (true, _) => DaemonTools::Only(Vec::new()),
+        (false, true) => DaemonTools::ReadOnly,
+        (false, false) => DaemonTools::All,
+    }
+}
+
+fn sampling(temperature: Option<f64>, max_tokens: Option<u32>) -> Result<Sampling, String> {
+    match temperature {
+        Some(number) if !(0.0..=2.0).contains(&number) => {
+            Err("temperature: it is between 0 and 2".to_owned())
+        }
+        _ => Ok(Sampling { temperature, max_tokens, ..Sampling::default() }),
     }
 }
 

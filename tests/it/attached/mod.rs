@@ -81,7 +81,7 @@ fn a_model_that_does_not_see_reads_that_there_was_an_image() {
     fs::write(home.work_dir().join("cat.gif"), GIF).unwrap();
     home.run(&["run", "-f", "cat.gif", "what is it?"]).success();
     fs::remove_file(home.root().join("sessions").join(image_files(&home).pop().unwrap())).unwrap();
-    home.run(&["run", "and now?"]).success();
+    home.run(&["run", "-c", "and now?"]).success();
     let chat = model.chats().pop().unwrap().to_string();
     assert!(chat.contains("[you cannot see these images: cat.gif]") && !chat.contains("image_url"), "{chat}");
 }

@@ -153,7 +153,7 @@ fn a_malformed_call_is_repeated_with_a_grammar() {
 fn a_continued_session_uses_the_cached_prompt() {
     let home = home();
     let first = cached(&events(&home, &["run", "--json", "one"]));
-    let second = cached(&events(&home, &["run", "--json", "two"]));
+    let second = cached(&events(&home, &["run", "-c", "--json", "two"]));
     assert!(second[0].0 >= first[0].1, "{first:?} {second:?}");
     let shown = home.run(&["sessions", "show", "--json"]).success();
     assert!(shown.contains("one") && shown.contains("two") && shown.contains("It works."), "{shown}");

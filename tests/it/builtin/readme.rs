@@ -13,7 +13,7 @@ const NOT_RUN: &[&str] =
     &["cargo build ", "cargo rustc ", "cargo test", "install ", "rustup target add ", "kontekst chat"];
 
 /// Commands that ask for an approval on a terminal, which a test does not have.
-const ASKS: &[&str] = &["kontekst run --new \"fix the typo in greet.py: replace nmae with name\""];
+const ASKS: &[&str] = &["kontekst run \"fix the typo in greet.py: replace nmae with name\""];
 
 fn document(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()

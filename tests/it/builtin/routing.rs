@@ -39,8 +39,9 @@ fn a_fresh_machine_gets_an_answer_and_one_notice_naming_the_model() {
         assert!(notes[0].contains(part), "{output:?}");
     }
     assert_eq!(output.code, 0);
-    let again = home.run(&["run", "hello"]);
-    assert_eq!((again.stderr.as_str(), again.code), ("", 0), "the session has said so");
+    let again = home.run(&["run", "-c", "hello"]);
+    let continues = "continues hello, 2 messages\n";
+    assert_eq!((again.stderr.as_str(), again.code), (continues, 0), "the session has said so");
     let quiet = home.run(&["run", "--new", "--quiet", "hello"]);
     assert_eq!((quiet.stderr.as_str(), quiet.code), ("", 0));
     let json = home.run(&["run", "--new", "--json", "hello"]).success();

@@ -1,5 +1,6 @@
 //! `kontekst chat` on a terminal.
 
+mod odd_input;
 mod type_ahead;
 
 use serde_json::{Value, json};
@@ -45,6 +46,46 @@ fn prompts_are_answered_one_after_the_other_in_one_session() {
     assert_eq!(user_texts(&model.chats()[1]), ["one", "two"]);
     assert_eq!(home.read("chat_history").lines().last(), Some("two"));
     model.assert_clean();
+}
+
+#[test]
+fn the_bare_command_is_a_chat_and_the_header_says_what_goes_on() {
+    let model = FakeLlama::start(["first answer", "second answer"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    let variables = [("NO_COLOR", "1"), ("TERM", "xterm")];
+    let mut chat = home.on_terminal_with(&[], 80, &variables);
+    assert!(chat.wait_for("/help").contains("new session"));
+    chat.wait_for(PROMPT);
+    chat.type_keys("one\r");
+    chat.wait_for("first answer");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    let mut chat = home.on_terminal_with(&["chat", "-c", "two", "words"], 80, &variables);
+    let header = chat.wait_for("/help");
+    assert!(header.contains("one, 2 messages · "), "{header}");
+    chat.wait_for("second answer");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    assert_eq!(user_texts(&model.chats()[1]), ["one", "two words"]);
+    model.assert_clean();
+}
+
+#[test]
+fn a_word_that_is_no_command_is_asked_about_on_a_terminal() {
+    let model = FakeLlama::start([Reply::text("hi there")]);
+    let home = TestHome::new(&model.url());
+    let mut asked = home.on_terminal(&["stats"]);
+    asked.wait_for("did you mean `kontekst status`?");
+    asked.wait_for("Ask the model? [y]es [N]o: ");
+    asked.type_keys("n\n");
+    assert_eq!((asked.end().0, model.chats().len()), (2, 0));
+    let mut asked = home.on_terminal(&["stats"]);
+    asked.wait_for("Ask the model? [y]es [N]o: ");
+    asked.type_keys("y\n");
+    asked.wait_for("hi there");
+    assert_eq!((asked.end().0, user_texts(&model.chats()[0])), (0, vec!["stats".to_owned()]));
 }
 
 #[test]
@@ -103,8 +144,12 @@ fn commands_never_reach_the_model() {
         ("/tokens", "nothing was answered in this chat yet"),
         ("/new", "the next prompt starts a new session"),
         ("/model other", "other answers the next prompts"),
+        ("/clear", "the next prompt starts a new session"),
+        ("/compact", "there is no conversation to summarise yet"),
+        ("/resume", "there is no other session"),
+        ("!echo $((40 + 2)) && false", "42"),
         ("/agent nobody", "nobody"),
-        ("/approve", "rules of the policy decide, too: `kontekst policy show` lists them"),
+        ("/approve", "rules of the policy decide, too: !kontekst policy show lists them"),
         ("/approve edit_file", "these tools need no question: edit_file"),
         ("/approve run_command(cargo test)", "begin with these words need none: `cargo test`"),
         ("/approve raed_file", "did you mean `read_file`?"),
@@ -120,9 +165,78 @@ fn commands_never_reach_the_model() {
     chat.wait_for(PROMPT);
     chat.type_keys("/fork\r");
     chat.wait_for("goes on from here, with 2 messages");
-    chat.type_keys("/exit\r");
+    chat.wait_for(PROMPT);
+    chat.type_keys("/session\r");
+    chat.wait_for("hi (fork), 2 messages, ");
+    chat.wait_for("/session show prints it");
+    chat.wait_for(PROMPT);
+    chat.type_keys("exit\r");
     assert_eq!(chat.end().0, 0);
     assert_eq!((model.chats().len(), &model.chats()[0]["model"]), (1, &json!("other")));
+}
+
+#[test]
+fn an_earlier_session_is_chosen_from_a_list() {
+    let model = FakeLlama::start((0..6).map(|_| Reply::text("ok")));
+    let home = TestHome::new(&model.url());
+    for prompt in ["first", "second", "third"] {
+        home.run(&["run", prompt]).success();
+    }
+    let mut chat = chat(&home, &[]);
+    for (chosen, title) in [("", "third"), ("2", "first"), ("second", "second")] {
+        chat.type_keys("/resume\r");
+        let list = chat.wait_for("which one goes on?");
+        assert!(list.contains("TITLE") && list.contains("just now"), "{list}");
+        chat.wait_for("none: ");
+        chat.type_keys(&format!("{chosen}\n"));
+        chat.wait_for(&format!("continues {title}, "));
+        chat.wait_for(PROMPT);
+        chat.type_keys("more\r");
+        chat.wait_for("ok");
+        chat.wait_for(PROMPT);
+    }
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    let texts: Vec<_> = model.chats()[3..].iter().map(|chat| user_texts(chat).join("|")).collect();
+    assert_eq!(texts, ["third|more", "first|more", "second|more"]);
+}
+
+#[test]
+fn a_session_is_summarised_before_the_next_prompt() {
+    let model = FakeLlama::start(["answer", "SUMMARY", "ok", "ok"].map(Reply::text));
+    let home = TestHome::new(&model.url());
+    let mut chat = chat(&home, &[]);
+    for (typed, shown) in [
+        ("one", "answer"),
+        ("/compact", "the model summarises the conversation before it answers"),
+        ("two", "ok"),
+        ("three", "ok"),
+    ] {
+        chat.type_keys(&format!("{typed}\r"));
+        chat.wait_for(shown);
+        chat.wait_for(PROMPT);
+    }
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
+    let chats = model.chats();
+    assert_eq!(chats.len(), 4, "{chats:?}");
+    for chat in &chats[2..] {
+        let text = chat["messages"].to_string();
+        assert!(text.contains("SUMMARY") && !text.contains("answer"), "{text}");
+    }
+    model.assert_clean();
+}
+
+#[test]
+fn a_model_that_nothing_has_is_refused_at_once() {
+    let home = TestHome::with_config("provider = \"builtin\"\nbind = \"off\"\n");
+    let mut chat = chat(&home, &[]);
+    chat.type_keys("/model nosuch\r");
+    chat.wait_for("nosuch");
+    chat.wait_for("hint: the model stays what it was");
+    chat.wait_for(PROMPT);
+    chat.type_keys("\x04");
+    assert_eq!(chat.end().0, 0);
 }
 
 #[test]

@@ -3,7 +3,12 @@
 use std::io;
 
 use crate::{
-    cli::{output::Verbosity, printable::printable, run::approval_prompt::format_arguments},
+    cli::{
+        output::{Verbosity, columns},
+        printable::printable,
+        run::approval_prompt::format_arguments,
+        table::cut,
+    },
     pb::{self, run_event::Event},
 };
 
@@ -62,8 +67,14 @@ impl RunRenderer {
         if self.last_call != failed.call_id {
             self.note_call(&failed.call_id, &failed.name);
         }
-        let first_line = printable(failed.error.lines().next().unwrap_or_default());
-        self.note(Verbosity::Normal, &self.palette.red(&format!("  failed: {first_line}")));
+        // The text is for the model. A person sees as much as one line has room for.
+        let is_cut = self.stderr_is_terminal && self.verbosity < Verbosity::Verbose;
+        let width = Some(columns(io::stderr())).filter(|width| is_cut && *width > 0).unwrap_or(usize::MAX);
+        let first_line = format!("  failed: {}", printable(failed.error.lines().next().unwrap_or_default()));
+        self.note(Verbosity::Normal, &self.palette.red(&cut(&first_line, width)));
+        for line in failed.error.lines().skip(1) {
+            self.note(Verbosity::Verbose, &format!("  {}", printable(line)));
+        }
     }
 
     /// Writes lines that a running command has printed. They are for a person who watches.

@@ -81,6 +81,7 @@ pub(in crate::cli) struct RunRenderer {
     last_context: Option<pb::ContextSnapshot>,
     /// A tool of the daemon has run.
     ran_tools: bool,
+    is_in_chat: bool,
 }
 
 impl RunRenderer {
@@ -149,6 +150,7 @@ impl RunRenderer {
             run_id: String::new(),
             last_context: None,
             ran_tools: false,
+            is_in_chat: false,
         }
     }
 
@@ -158,10 +160,10 @@ impl RunRenderer {
         if let Some(markdown) = &mut markdown {
             markdown.finish();
         }
-        let waits_for_whole_answer = self.waits_for_whole_answer;
+        let (waits_for_whole_answer, is_in_chat) = (self.waits_for_whole_answer, self.is_in_chat);
         let empty =
             Self::with_palette(self.format, self.verbosity, self.progress_screen, self.palette, markdown);
-        *self = Self { waits_for_whole_answer, ..empty };
+        *self = Self { waits_for_whole_answer, is_in_chat, ..empty };
     }
 
     pub(in crate::cli) fn palette(&self) -> Palette {
@@ -297,10 +299,16 @@ impl RunRenderer {
         Some(&*self.run_id).filter(|_| wanted && self.ran_tools)
     }
 
+    /// Names the commands of a chat in what is said about a run.
+    pub(in crate::cli) fn name_commands_of_chat(&mut self) {
+        self.is_in_chat = true;
+    }
+
     /// Says how many files the run has changed.
     pub(super) fn note_changes(&mut self, files: i32) {
         let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        self.note_on_terminal(&format!("changed {files}; `kontekst undo` takes it back"));
+        let undo = if self.is_in_chat { "/undo" } else { "`kontekst undo`" };
+        self.note_on_terminal(&format!("changed {files}; {undo} takes it back"));
     }
 
     /// Says something that a program that reads stderr has not asked for.

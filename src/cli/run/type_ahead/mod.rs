@@ -2,12 +2,14 @@
 
 mod keyboard;
 mod keys;
+mod terminal_input;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::cli::printable::literal_line;
 
 pub(super) use keyboard::Keyboard;
+pub(in crate::cli) use terminal_input::{Input, PASTE_END, TerminalInput};
 
 use keys::{Key, Keys};
 
@@ -147,7 +149,7 @@ mod tests {
             // The arrow keys, F1, Delete, Tab, Ctrl-D, Alt-x, and a sequence without an end.
             ("a\x1b[A\x1b[1;5C\x1bOPb\x1b[3~\t\x04\x1bxc\x1b[11", "abc"),
             ("\x1b[200~one\r\ntwo\rthree\n\tx\x1b[201~y\r", "one\\ntwo\\nthree\\n xy⏎ "),
-            ("\x1b[200~a\x1b[31mb\x03\x1b[201~", "ab"),
+            ("\x1b[200~a\x1b[31mb\x03\x1b]0;t\x07\x1b[201~", "ab"),
             ("\u{202e}x", "\\u{202e}x"),
         ] {
             assert_eq!(typed(&[keys]).line(), line, "{keys:?}");

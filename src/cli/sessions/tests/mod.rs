@@ -81,9 +81,9 @@ fn the_list_is_newest_first_and_marks_the_active_one() {
     home.session("mid", 2 * 3600 + 5, &[]);
     home.session("never-written", 60, &[]);
     home.check(
-        Some(Command::Use { id: "o".to_owned() }),
+        Some(Command::Use { id: Some("o".to_owned()), none: false }),
         &expect![[r#"
-        session old is active
+        session old is active; every run continues it until `kontekst sessions use --none`
     "#]],
     );
     home.sessions.set_default_agent(&"mid".parse().unwrap(), &"coder".parse().unwrap()).unwrap();
@@ -107,8 +107,8 @@ fn a_conversation_is_readable_and_cannot_forge_its_form() {
     home.check(
         showing(None),
         &expect![[r#"
-            kontekst: error: no session is active
-              hint: name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`
+            kontekst: error: no session is active, and none is of this directory
+              hint: name a session (`kontekst sessions` lists them)
         "#]],
     );
     let call = ToolCall {
@@ -242,8 +242,8 @@ fn an_agent_is_set_for_a_session_that_exists() {
     home.check(
         set("default", None),
         &expect![[r#"
-            kontekst: error: no session is active
-              hint: name a session (`kontekst sessions` lists them), or choose one with `kontekst sessions use ID`
+            kontekst: error: no session is active, and none is of this directory
+              hint: name a session (`kontekst sessions` lists them)
         "#]],
     );
     home.session("s", 0, &[]);
