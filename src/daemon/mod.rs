@@ -36,6 +36,7 @@ use crate::{
     agent::AgentCore,
     config::{
         ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+        file::remove_all_left_behind,
     },
     core::{OwnListeners, stop_limits},
     jobs::JobTimer,
@@ -142,6 +143,7 @@ fn start(
             path.display()
         );
     }
+    remove_all_left_behind(home.root());
     agents::create_default(home)?;
     let keys = ApiKeys::from_config(&config, &process.environment);
     let unknown = config.unknown_keys.iter().map(|key| format!("config.toml: unknown key `{key}`"));

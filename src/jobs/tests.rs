@@ -96,6 +96,7 @@ fn job(schedule: &str, created: &str) -> Job {
         schedule: schedule.parse().unwrap(),
         prompt: "what is new?".to_owned(),
         working_dir: "/tmp".into(),
+        dir: None,
         created: at(created),
         agent: None,
         model: None,

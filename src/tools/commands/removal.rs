@@ -15,7 +15,7 @@ use crate::{
     tools::{
         WorkDir, Workspace,
         protected::git_files,
-        workspace::{Found, PlaceError},
+        workspace::{Found, OpenedDirs, PlaceError},
     },
 };
 
@@ -63,8 +63,15 @@ pub(super) fn remove(
     let limit = work_dir.recording().map_or(0, |(entry, ..)| entry.journal().max_file_bytes());
     let mut removed = Removed::default();
     let steps = work_dir.restore_sandboxed(|workspace, _| {
-        let mut plan =
-            Plan { workspace, stays, limit, bytes_left: MAX_KEPT, steps: Vec::new(), left: Vec::new() };
+        let mut plan = Plan {
+            workspace,
+            stays,
+            limit,
+            bytes_left: MAX_KEPT,
+            steps: Vec::new(),
+            left: Vec::new(),
+            opened: OpenedDirs::to_change(),
+        };
         for item in items {
             plan.add(item, &item.path);
         }
@@ -73,7 +80,9 @@ pub(super) fn remove(
     });
     record(work_dir, &steps[..steps.len().min(MAX_RECORDED)]);
     work_dir.restore_sandboxed(|workspace, _| {
+        let mut opened = OpenedDirs::to_change();
         for step in &steps {
+            opened.go_to(workspace, &step.path);
             match take_away(workspace, step) {
                 Ok(true) => removed.paths.push(step.path.clone()),
                 Ok(false) => {}
@@ -116,10 +125,10 @@ fn take_away(workspace: &Workspace, step: &Step<'_>) -> Result<bool, PlaceError>
         (Some(now), Some(then)) => (now.inode, now.modified) == (then.inode, then.modified),
         _ => false,
     };
-    let removed = match place.remove_unsynced(&step.found) {
+    let removed = match place.remove(&step.found) {
         // Another name of the same file was removed, which shows in its times.
         Err(PlaceError::Changed) => match place.glance()? {
-            now if is_same(&now) => place.remove_unsynced(&now),
+            now if is_same(&now) => place.remove(&now),
             _ => Err(PlaceError::Changed),
         },
         removed => removed,
@@ -144,6 +153,7 @@ struct Plan<'w, 'a> {
     bytes_left: u64,
     steps: Vec<Step<'a>>,
     left: Vec<(PathBuf, String)>,
+    opened: OpenedDirs,
 }
 
 impl<'a> Plan<'_, 'a> {
@@ -193,14 +203,9 @@ impl<'a> Plan<'_, 'a> {
         })
     }
 
-    fn names_in(&self, path: &Path) -> Result<Vec<OsString>, PlaceError> {
-        let list = || Dir::read_from(self.workspace.open_real_dir(path)?);
-        let listing = list().or_else(|_| {
-            if let Some(place) = self.workspace.place(path).ok().flatten() {
-                place.open_up().ok(); // the next attempt says what is wrong
-            }
-            list()
-        })?;
+    fn names_in(&mut self, path: &Path) -> Result<Vec<OsString>, PlaceError> {
+        self.opened.enter(self.workspace, path);
+        let listing = Dir::read_from(self.workspace.open_real_dir(path)?)?;
         let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
         Ok(names.filter(|name| name != "." && name != "..").collect())
     }

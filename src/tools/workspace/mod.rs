@@ -7,6 +7,7 @@
 mod error;
 mod identity;
 mod location;
+mod opened;
 mod path;
 mod place;
 mod read;
@@ -18,8 +19,9 @@ pub(super) mod tests;
 
 pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
+pub(super) use opened::{OpenedDirs, open_listed};
 pub use path::InnerPath;
-pub(super) use place::{Found, Place, PlaceError};
+pub(super) use place::{Found, Place, PlaceError, Temporary};
 pub(super) use real_dir::{OpenedIn, RealDir};
 pub(super) use temporary::is_left_behind;
 
@@ -36,6 +38,7 @@ use rustix::{
 };
 
 use super::Restrictions;
+use crate::config::DirId;
 use resolve::HANDLE;
 
 /// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
@@ -147,10 +150,9 @@ impl Workspace {
         Ok(Location::new(found, path.as_str()))
     }
 
-    /// Returns the number by which the file system knows the root.
-    pub(super) fn inode(&self) -> Option<u64> {
-        #[allow(clippy::unnecessary_cast, reason = "the type differs by system")]
-        fs::fstat(&self.root).ok().map(|stat| stat.st_ino as u64)
+    /// Returns the identity of the root.
+    pub(super) fn id(&self) -> Option<DirId> {
+        DirId::of(&self.root).ok()
     }
 
     /// Returns the absolute paths under which the root was opened.

@@ -1,16 +1,13 @@
-//! Looks at a place without reading it, and moves what is there or opens it up. The cleaning after a command needs no more.
+//! Looks at a place without reading it, and moves what is there. The cleaning after a command needs no more.
 
-use std::{
-    os::fd::AsFd as _,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::{
-    fs::{self, AtFlags, FileType, Mode},
+    fs::{self, AtFlags, FileType},
     io::Errno,
 };
 
-use super::{Found, Place, PlaceError, enter_dir, identity, names};
+use super::{Found, Place, PlaceError, identity, names};
 use crate::journal::FileState;
 
 impl Place {
@@ -20,7 +17,7 @@ impl Place {
     ///
     /// [`PlaceError::Io`].
     pub(in crate::tools) fn glance(&self) -> Result<Found, PlaceError> {
-        let stat = match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match self.stat() {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Found::missing()),
             Err(errno) => return Err(errno.into()),
@@ -70,19 +67,5 @@ impl Place {
             let _ = other;
             Err(Errno::NOSYS.into())
         }
-    }
-
-    /// Lets the owner list the directory that is there, and remove what is in it. A link is not followed.
-    #[cfg(target_os = "linux")]
-    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
-        use std::os::fd::AsRawFd as _;
-        // The mode of a handle that only names a directory is set through its path.
-        let handle = enter_dir(self.dir.as_fd(), &self.name)?;
-        Ok(fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::RWXU)?)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(in crate::tools) fn open_up(&self) -> Result<(), PlaceError> {
-        Err(Errno::NOSYS.into())
     }
 }
