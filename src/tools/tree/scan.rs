@@ -154,9 +154,11 @@ impl Walk<'_> {
                 }
                 // What belongs to another user and cannot be listed is named like everything that is left out.
                 Ok((inner, _)) => {
-                    drop(self.scan.left_out.insert(path, DirId::of(&inner).unwrap_or(seen.id())))
+                    self.scan.left_out.insert(path, DirId::of(&inner).unwrap_or(seen.id()));
                 }
-                Err(_) => drop(self.scan.left_out.insert(path, seen.id())),
+                Err(_) => {
+                    self.scan.left_out.insert(path, seen.id());
+                }
             }
         }
         Ok(())

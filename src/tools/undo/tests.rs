@@ -533,10 +533,10 @@ fn many_files_are_taken_back_with_progress() {
     test.command("rm -r gone; mkdir new; for n in $(seq 1500); do echo $n > new/$n; done; ln new/1 new/one");
     let run = test.run.clone();
     let entry = test.journal.read(&run).unwrap();
-    let told = std::cell::RefCell::new(Vec::new());
-    let progress = |looked_at, total| told.borrow_mut().push((looked_at, total));
+    let progressed = std::cell::RefCell::new(Vec::new());
+    let progress = |looked_at, total| progressed.borrow_mut().push((looked_at, total));
     UndoPlan::new(&test.work_dir, &test.journal, &entry, None, &progress).unwrap();
-    assert_eq!(*told.borrow(), [(0, 3003), (1000, 3003), (2000, 3003), (3000, 3003), (3003, 3003)]);
+    assert_eq!(*progressed.borrow(), [(0, 3003), (1000, 3003), (2000, 3003), (3000, 3003), (3003, 3003)]);
     assert_eq!(test.undo(&run), []);
     assert_eq!(test.tree(), before);
 }
