@@ -8,6 +8,7 @@ mod error;
 mod identity;
 mod location;
 mod opened;
+mod opened_dirs;
 mod path;
 mod place;
 mod read;
@@ -19,7 +20,8 @@ pub(super) mod tests;
 
 pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
-pub(super) use opened::{OpenedDirs, open_listed};
+pub(super) use opened::open_listed;
+pub(super) use opened_dirs::OpenedDirs;
 pub use path::InnerPath;
 pub(super) use place::{Found, Place, PlaceError, Temporary};
 pub(super) use real_dir::{OpenedIn, RealDir};

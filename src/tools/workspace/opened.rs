@@ -1,12 +1,9 @@
-//! Files and directories whose mode keeps their owner out. A command can set such a mode, and what is in them is looked at
-//! and restored all the same.
+//! Opens files and directories whose mode keeps their owner out. A command can set such a mode, and what is in them is looked
+//! at and restored all the same.
 
 use std::{
-    collections::BTreeMap,
     ffi::OsStr,
-    fs::File,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -14,21 +11,17 @@ use rustix::{
     io::Errno,
 };
 
-use super::{
-    Found, Place, PlaceError, Workspace,
-    resolve::{HANDLE, enter_dir},
-};
-use crate::journal::FileState;
+use super::{Workspace, resolve::enter_dir};
 
 /// To list a directory and to reach what is in it.
-const LOOK: Access = Access::READ_OK.union(Access::EXEC_OK);
+pub(super) const LOOK: Access = Access::READ_OK.union(Access::EXEC_OK);
 
 /// A file or directory whose owner has more rights than its mode says until this is dropped. It then has its mode again.
 #[derive(Debug)]
 pub(in crate::tools) struct Opened {
     handle: OwnedFd,
     /// The mode that it has when this is dropped.
-    mode: RawMode,
+    pub(super) mode: RawMode,
     /// The mode meanwhile. If it is another one then, somebody else has set that, and it stays.
     meanwhile: RawMode,
 }
@@ -54,92 +47,7 @@ impl Drop for Opened {
     }
 }
 
-/// The directories above one path after another, each open to its owner while the paths are in it. Holds as many handles as a
-/// path has names, if the paths come in the order of their names or in the opposite one.
-#[derive(Debug)]
-pub(in crate::tools) struct OpenedDirs {
-    access: Access,
-    dirs: BTreeMap<PathBuf, Option<Opened>>,
-}
-
-impl OpenedDirs {
-    pub(in crate::tools) fn to_look() -> Self {
-        Self { access: LOOK, dirs: BTreeMap::new() }
-    }
-
-    pub(in crate::tools) fn to_change() -> Self {
-        Self { access: LOOK.union(Access::WRITE_OK), dirs: BTreeMap::new() }
-    }
-
-    /// Opens the directories above a path. See [`OpenedDirs::enter`].
-    pub(in crate::tools) fn go_to(&mut self, workspace: &Workspace, path: &Path) {
-        if let Some(parent) = path.parent() {
-            self.enter(workspace, parent);
-        }
-    }
-
-    /// Opens a directory and those above it, and gives all others their own modes again.
-    pub(in crate::tools) fn enter(&mut self, workspace: &Workspace, dir: &Path) {
-        if self.dirs.contains_key(dir) {
-            return;
-        }
-        self.dirs.retain(|other, _| dir.starts_with(other));
-        let mut missing: Vec<&Path> = dir.ancestors().collect();
-        while let Some(dir) = missing.pop() {
-            if !self.dirs.contains_key(dir) {
-                self.dirs.insert(dir.to_owned(), workspace.open_up(dir, self.access));
-            }
-        }
-    }
-
-    /// Opens the regular file of a real path for reading. Returns `None` if there is none.
-    pub(in crate::tools) fn open_file(&mut self, workspace: &Workspace, path: &Path) -> Option<File> {
-        self.go_to(workspace, path);
-        workspace.open_real(path)
-    }
-
-    /// Looks at a path. A directory that is missing on the way counts as a missing file.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Workspace::place`] and [`Place::look`].
-    pub(in crate::tools) fn look(
-        &mut self,
-        workspace: &Workspace,
-        path: &Path,
-        limit: u64,
-    ) -> Result<Found, PlaceError> {
-        self.go_to(workspace, path);
-        let Some(place) = workspace.place(path)? else { return Ok(Found::missing()) };
-        let mut found = place.look(limit)?;
-        if let (FileState::Dir { mode }, Some(Some(opened))) = (&mut found.state, self.dirs.get(path)) {
-            *mode = opened.mode;
-        }
-        Ok(found)
-    }
-
-    /// Sets the mode that a directory has when it is left. Returns false if it has its own mode already.
-    pub(in crate::tools) fn set_own_mode(&mut self, path: &Path, mode: u32) -> bool {
-        let opened = self.dirs.get_mut(path).and_then(Option::as_mut);
-        opened.map(|opened| opened.mode = mode & 0o7777).is_some()
-    }
-
-    /// Looks at the path anew when something in it is next, because it has changed.
-    pub(in crate::tools) fn forget(&mut self, path: &Path) {
-        self.dirs.remove(path);
-    }
-}
-
 impl Workspace {
-    /// Lets the owner use the directory of a real path, if its mode keeps him from that. `None` if nothing had to be done or
-    /// nothing can be.
-    pub(in crate::tools) fn open_up(&self, path: &Path, access: Access) -> Option<Opened> {
-        let handle = self.place(path).ok()??.handle().ok()?;
-        let is_dir = fs::fstat(&handle).is_ok_and(|stat| fs::FileType::from_raw_mode(stat.st_mode).is_dir());
-        let denied = is_dir && lacks(&handle, access);
-        if denied { Opened::add(handle, access.bits() << 6).ok() } else { None }
-    }
-
     /// Opens the root to list it. See [`open_listed`].
     pub(in crate::tools) fn list_root(&self) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
         list(rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?)
@@ -179,19 +87,9 @@ fn list(handle: OwnedFd) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
     Ok((fs::openat(&opened.handle, ".", flags, Mode::empty())?, Some(opened)))
 }
 
-fn lacks(dir: &OwnedFd, access: Access) -> bool {
+/// Returns true if the mode of the directory denies this user one of the rights.
+pub(super) fn lacks(dir: &OwnedFd, access: Access) -> bool {
     fs::accessat(dir, ".", access, AtFlags::EACCESS) == Err(Errno::ACCESS)
-}
-
-impl Place {
-    /// Returns a handle that only names what is there.
-    pub(super) fn handle(&self) -> Result<OwnedFd, PlaceError> {
-        if self.name == "." {
-            return Ok(rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)?);
-        }
-        let flags = HANDLE.difference(OFlags::DIRECTORY) | OFlags::NOFOLLOW;
-        Ok(fs::openat(&self.dir, &*self.name, flags, Mode::empty())?)
-    }
 }
 
 fn mode_of(handle: impl AsFd) -> rustix::io::Result<RawMode> {

@@ -22,7 +22,7 @@ use super::{
     Workspace,
     opened::{Opened, set_mode_of},
     read,
-    resolve::enter_dir,
+    resolve::{HANDLE, enter_dir},
     temporary::temporary_name,
 };
 use crate::journal::{ContentHasher, FileStamp, FileState};
@@ -32,8 +32,8 @@ const MAX_HASHED: u64 = 1 << 30;
 
 /// A name in an open directory, or the directory itself under the name `.`. Both were no links when they were looked at.
 pub(in crate::tools) struct Place {
-    pub(super) dir: OwnedFd,
-    pub(super) name: std::ffi::OsString,
+    dir: OwnedFd,
+    name: std::ffi::OsString,
 }
 
 /// The state of a place when it was looked at.
@@ -159,7 +159,16 @@ impl Place {
         }
     }
 
-    pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
+    /// Returns a handle that only names what is there.
+    pub(in crate::tools::workspace) fn handle(&self) -> Result<OwnedFd, PlaceError> {
+        if self.name == "." {
+            return Ok(rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)?);
+        }
+        let flags = HANDLE.difference(OFlags::DIRECTORY) | OFlags::NOFOLLOW;
+        Ok(fs::openat(&self.dir, &*self.name, flags, Mode::empty())?)
+    }
+
+    fn stat(&self) -> rustix::io::Result<Stat> {
         if self.name == "." {
             return fs::fstat(&self.dir);
         }
