@@ -84,9 +84,9 @@ impl OpenedDirs {
         opened.map(|opened| opened.mode = mode & 0o7777).is_some()
     }
 
-    /// Looks at the path anew when something in it is next, because it has changed.
+    /// Opens the directory anew when something in it is next, because its mode has changed.
     pub(in crate::tools) fn forget(&mut self, path: &Path) {
-        self.dirs.remove(path);
+        self.dirs.retain(|dir, _| !dir.starts_with(path));
     }
 }
 

@@ -45,6 +45,12 @@ fn a_path_behind_a_link_that_has_nothing_to_take_back_is_passed_over() {
     as_ordinary_user(|| check_sequence(6890));
 }
 
+/// The mode of a directory is restored that lies above one which is open already.
+#[test]
+fn what_is_open_below_a_directory_with_a_new_mode_is_opened_anew() {
+    as_ordinary_user(|| check_sequence(1797));
+}
+
 fn check_sequence(seed: u64) {
     let mut model = Model::new(seed);
     let outside = model.test.file("../outside");
