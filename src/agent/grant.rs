@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    config::{AgentConfig, checks_of},
+    config::{AgentConfig, DirId, checks_of},
     core::{RunId, SessionId, clock::unix_millis},
     journal::EntryHead,
     skills::Skills,
@@ -111,7 +111,14 @@ fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
     let typed = prompt.typed();
     let words: Vec<&str> = typed.split_whitespace().take(MAX_WORDS).collect();
     let words = words.join(" ").chars().take(MAX_WORDS).collect();
-    EntryHead { run: id.clone(), dir: PathBuf::new(), inode: 0, at: unix_millis(), words, undoes: None }
+    EntryHead {
+        run: id.clone(),
+        dir: PathBuf::new(),
+        id: DirId::default(),
+        at: unix_millis(),
+        words,
+        undoes: None,
+    }
 }
 
 /// Opens the working directory of a client's run: the one that the client names, or else the configured one. Returns
@@ -123,11 +130,14 @@ fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>,
         let message = format!("the path of the working directory is longer than {MAX_PATH_BYTES} bytes");
         return Err(RunError::new(FailureKind::Request, message));
     }
-    WorkDir::new(dir, &shared.storage.home)
-        .map(|work_dir| {
-            Some(work_dir.with_umask(request.tools.caller.as_ref().and_then(|caller| caller.umask)))
-        })
-        .map_err(|error| RunError::from_source(FailureKind::Request, &error))
+    let work_dir = WorkDir::new(dir, &shared.storage.home)
+        .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
+    if work_dir.can_look() {
+        return Ok(Some(work_dir.with_umask(request.tools.caller.as_ref().and_then(|caller| caller.umask))));
+    }
+    let message = format!("the mode of the working directory `{}` keeps you out of it", dir.display());
+    Err(RunError::new(FailureKind::Request, message)
+        .hint("`chmod u+rwx .` lets you in; if a run has set the mode, `kontekst undo` sets it back"))
 }
 
 /// Returns a directory in which nothing is found.

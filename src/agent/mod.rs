@@ -48,4 +48,4 @@ pub use request::{
 };
 pub use run::Run;
 pub use subagent::SubagentWatch;
-pub use undo::{ChangedCall, ChangedRun, PlannedUndo, UndoError, UndoTarget};
+pub use undo::{ChangedCall, ChangedRun, PassedOver, PlannedUndo, UndoError, UndoTarget};

@@ -67,6 +67,7 @@ pub(super) fn prepare(
         Origin::Client => Grant::of_client(shared, id, &request, &slot.id, &agent, skills)?,
         Origin::Parent(parent) => Grant::of_parent(*parent),
     };
+    beginning.check_dir(&work_dir)?;
     let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, call_timeout(shared))?;
     let origin = (parent.as_ref(), request.working_dir.as_deref());
@@ -119,7 +120,8 @@ pub(super) fn prepare(
     let window = Window::new(budget, history_budget, history).with_summary(compact);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
     let rails = rails(&model, own_words(&request.prompt, &beginning), (asked, expected), &tools, &checks);
-    let (checks, parking) = beginning.begin(&shared.parked, model.agent.id.as_str(), checks, events)?;
+    let (checks, parking) =
+        beginning.begin(&shared.parked, model.agent.id.as_str(), &work_dir, checks, events)?;
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
 }
 

@@ -64,6 +64,16 @@ pub struct PlannedUndo {
     /// The call whose changes are taken back. `None` for all changes of the run.
     pub call: Option<String>,
     pub plan: UndoPlan,
+    /// A later run in the directory, which ran commands and left nothing that can be taken back.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// A run that was passed over on the way to the last one with something to take back.
+#[derive(Clone, Debug)]
+pub struct PassedOver {
+    pub head: EntryHead,
+    /// The changes of its commands were not recorded.
+    pub has_unrecorded: bool,
 }
 
 /// A reason why nothing can be taken back.
@@ -83,6 +93,8 @@ pub enum UndoError {
     Undoing,
     #[error("the files have changed since the plan was made")]
     Stale,
+    #[error("the disk may not have what was taken back")]
+    NotSynced(#[source] std::io::Error),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -117,16 +129,20 @@ impl AgentCore {
     }
 
     /// Plans an undo and changes nothing. A run or an undo whose client has just left may go on for a moment, so this waits
-    /// for its end, for up to 3 seconds each.
+    /// for its end, for up to 3 seconds each. `progress` is told how many of how many paths were looked at.
     ///
     /// # Errors
     ///
-    /// Any [`UndoError`] but [`UndoError::Stale`].
-    pub async fn plan_undo(&self, target: UndoTarget) -> Result<PlannedUndo, UndoError> {
+    /// Any [`UndoError`] but [`UndoError::Stale`] and [`UndoError::NotSynced`].
+    pub async fn plan_undo(
+        &self,
+        target: UndoTarget,
+        progress: impl Fn(usize, usize) + Clone + Send + 'static,
+    ) -> Result<PlannedUndo, UndoError> {
         let _turn = self.turn_to_undo().await?;
         let plan_once = || {
-            let target = target.clone();
-            self.undo_work(move |shared| plan(shared, &target).map(|(planned, _)| planned))
+            let (target, progress) = (target.clone(), progress.clone());
+            self.undo_work(move |shared| plan(shared, &target, &progress).map(|(planned, _)| planned))
         };
         match plan_once().await {
             Err(UndoError::Active(run)) => {
@@ -180,33 +196,22 @@ fn changed_runs(journal: &Journal, dir: Option<&Path>) -> Result<Vec<ChangedRun>
     let is_meant = |head: &EntryHead| dir.as_ref().is_none_or(|dir| is_related(&head.dir, dir));
     let heads = heads.into_iter().filter(is_meant);
     // An entry that cannot be read is left out here, and said where it is named.
-    let entries = heads.filter_map(|head| journal.read(&head.run).ok()).filter(has_changes).take(MAX_LISTED);
+    let entries = heads.filter_map(|head| journal.read(&head.run).ok());
+    let entries = entries.filter(StoredEntry::has_changes).take(MAX_LISTED);
     Ok(entries.map(|entry| changed_run(entry, &undone)).collect())
 }
 
-/// Returns false if there is nothing to take back: the commands of the run have changed nothing.
-fn has_changes(entry: &StoredEntry) -> bool {
-    !entry.changes.is_empty() || !entry.open_commands.is_empty()
-}
-
 fn changed_run(entry: StoredEntry, undone: &HashMap<RunId, RunId>) -> ChangedRun {
-    let paths: BTreeSet<&PathBuf> = entry.changes.iter().map(|change| &change.path).collect();
-    let files = paths.len();
+    let files = entry.changes.iter().map(|change| &change.path).collect::<BTreeSet<_>>().len();
     let mut calls: Vec<ChangedCall> = Vec::new();
-    for change in &entry.changes {
-        let call = match calls.iter_mut().find(|call| call.id == change.call) {
-            Some(call) => call,
-            None => {
-                calls.push(ChangedCall {
-                    id: change.call.clone(),
-                    tool: change.tool.clone(),
-                    paths: Vec::new(),
-                });
-                calls.last_mut().expect("it was just added")
-            }
-        };
-        if !call.paths.contains(&change.path) {
-            call.paths.push(change.path.clone());
+    let mut seen = BTreeSet::new();
+    for change in entry.changes {
+        if !seen.insert((change.call.clone(), change.path.clone())) {
+            continue;
+        }
+        match calls.iter_mut().find(|call| call.id == change.call) {
+            Some(call) => call.paths.push(change.path),
+            None => calls.push(ChangedCall { id: change.call, tool: change.tool, paths: vec![change.path] }),
         }
     }
     let undone_by = undone.get(&entry.head.run).cloned();
@@ -221,7 +226,7 @@ fn undone(journal: &Journal, heads: &[EntryHead]) -> HashMap<RunId, RunId> {
         if let Some(Undoes { run, call }) = &head.undoes
             && call.is_empty()
             && !undone.contains_key(&head.run)
-            && journal.read(&head.run).is_ok_and(|entry| entry.is_complete)
+            && journal.is_complete(&head.run)
         {
             undone.insert(run.clone(), head.run.clone());
         }
@@ -240,10 +245,23 @@ fn is_related(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// Finds the entry, and the call if only one is meant.
-fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<String>), UndoError> {
+/// The entry that is to be taken back.
+struct FoundEntry {
+    entry: StoredEntry,
+    /// If only one is meant.
+    call: Option<String>,
+    passed_over: Option<PassedOver>,
+}
+
+impl FoundEntry {
+    fn new(entry: StoredEntry, call: Option<String>) -> Self {
+        Self { entry, call, passed_over: None }
+    }
+}
+
+fn find(journal: &Journal, target: &UndoTarget) -> Result<FoundEntry, UndoError> {
     match target {
-        UndoTarget::Run(text) => Ok((journal.read(&journal.resolve(text)?)?, None)),
+        UndoTarget::Run(text) => Ok(FoundEntry::new(journal.read(&journal.resolve(text)?)?, None)),
         UndoTarget::Last(dir) => {
             let real = without_links(dir);
             let heads = journal.heads()?;
@@ -251,11 +269,14 @@ fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<S
             let runs = heads.iter().filter(|head| {
                 head.undoes.is_none() && !undone.contains_key(&head.run) && is_related(&head.dir, &real)
             });
+            let mut passed_over = None;
             for head in runs {
                 let entry = journal.read(&head.run)?;
-                if has_changes(&entry) {
-                    return Ok((entry, None));
+                if entry.has_changes() {
+                    return Ok(FoundEntry { entry, call: None, passed_over });
                 }
+                let has_unrecorded = entry.has_unrecorded;
+                passed_over.get_or_insert(PassedOver { head: entry.head, has_unrecorded });
             }
             Err(UndoError::Nothing(dir.clone()))
         }
@@ -271,7 +292,7 @@ fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<S
                     [] => {}
                     [id] => {
                         let id = id.to_owned();
-                        return Ok((entry, Some(id)));
+                        return Ok(FoundEntry::new(entry, Some(id)));
                     }
                     _ => return Err(UndoError::AmbiguousCall(start())),
                 }
@@ -281,19 +302,23 @@ fn find(journal: &Journal, target: &UndoTarget) -> Result<(StoredEntry, Option<S
     }
 }
 
-fn plan(shared: &Shared, target: &UndoTarget) -> Result<(PlannedUndo, WorkDir), UndoError> {
+fn plan(
+    shared: &Shared,
+    target: &UndoTarget,
+    progress: &dyn Fn(usize, usize),
+) -> Result<(PlannedUndo, WorkDir), UndoError> {
     let journal = &shared.storage.journal;
-    let (entry, call) = find(journal, target)?;
+    let FoundEntry { entry, call, passed_over } = find(journal, target)?;
     let StoredEntry { head, .. } = &entry;
     if shared.registry.has(&head.run) {
         return Err(UndoError::Active(head.run.clone()));
     }
     let work_dir = WorkDir::new(&head.dir, &shared.storage.home)?;
-    if !work_dir.is_at(&head.dir, head.inode) {
+    if !work_dir.is_at(&head.dir, &head.id) {
         return Err(UndoError::OtherDirectory(head.dir.clone()));
     }
-    let plan = UndoPlan::new(&work_dir, journal, &entry, call.as_deref())?;
-    Ok((PlannedUndo { head: entry.head, call, plan }, work_dir))
+    let plan = UndoPlan::new(&work_dir, journal, &entry, call.as_deref(), progress)?;
+    Ok((PlannedUndo { head: entry.head, call, plan, passed_over }, work_dir))
 }
 
 fn carry_out(
@@ -303,13 +328,16 @@ fn carry_out(
     report: &mut dyn FnMut(Restored),
 ) -> Result<(), UndoError> {
     let journal = &shared.storage.journal;
-    let (PlannedUndo { head, call, plan }, work_dir) = plan(shared, target)?;
+    let (PlannedUndo { head, call, plan, .. }, work_dir) = plan(shared, target, &|_, _| {})?;
     if plan.token() != token {
         return Err(UndoError::Stale);
     }
     let undoes = Undoes { run: head.run.clone(), call: call.unwrap_or_default() };
     let own = EntryHead { run: RunId::new(), at: unix_millis(), undoes: Some(undoes), ..head };
     let work_dir = work_dir.recorded(journal, own);
-    plan.carry_out(&work_dir, journal, report);
-    Ok(work_dir.complete_entry()?)
+    // One that has left something can be done again, so it does not count as an undo of the run.
+    if plan.carry_out(&work_dir, journal, report).map_err(UndoError::NotSynced)? {
+        work_dir.complete_entry()?;
+    }
+    Ok(())
 }

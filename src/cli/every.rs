@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{
     client,
-    config::{AgentConfig, Config, Home, ProviderKind},
+    config::{AgentConfig, Config, DirPlace, Home, ProviderKind},
     core::{Environment, Name},
     jobs::{BadSchedule, Job, JobError, Jobs, Schedule, named_zone},
     provider::{builtin, has_model_file},
@@ -123,6 +123,7 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     let job = Job {
         schedule,
         prompt,
+        dir: DirPlace::of(&working_dir).ok().and_then(|dir| serde_json::to_string(&dir).ok()),
         working_dir,
         created: Timestamp::now(),
         time_zone: named_zone(),

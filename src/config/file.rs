@@ -3,11 +3,17 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags};
+
+/// The beginning of the name of a temporary file.
+const NEW: &str = ".new-";
 
 /// An I/O error with its path.
 #[derive(Debug, thiserror::Error)]
@@ -149,12 +155,63 @@ fn synced_temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, Pat
 }
 
 fn temp(path: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, PathError> {
-    let dir = parent(path);
-    // The name is hidden and has no extension, so that no listing shows it as a session, a skill or an agent.
-    let mut temp = tempfile::Builder::new().prefix(".new-").tempfile_in(dir).context(dir)?;
+    let mut temp = new_file_in(parent(path))?;
     // Its own writer names the temporary file in an error.
     temp.as_file_mut().write_all(bytes).context(path)?;
     Ok(temp)
+}
+
+/// Creates a temporary file that will get its name later. If this process is killed before, [`remove_left_behind`] removes it.
+///
+/// # Errors
+///
+/// [`PathError`].
+pub fn new_file_in(dir: &Path) -> Result<tempfile::NamedTempFile, PathError> {
+    loop {
+        // The name is hidden and has no extension, so that no listing shows it as a session, a skill or an agent.
+        let temp = tempfile::Builder::new().prefix(NEW).tempfile_in(dir).context(dir)?;
+        // Without locks on this file system, nobody removes it.
+        rustix::fs::flock(temp.as_file(), FlockOperation::LockExclusive).ok();
+        // Somebody may have removed it before it was locked.
+        if temp.as_file().metadata().context(dir)?.nlink() > 0 {
+            return Ok(temp);
+        }
+    }
+}
+
+/// Removes a temporary file of a process that has ended before it gave it a name. Returns true if the path is that of a
+/// temporary file, also if it is in use.
+pub fn remove_left_behind(path: &Path) -> bool {
+    let is_new = path.file_name().is_some_and(|name| name.as_bytes().starts_with(NEW.as_bytes()));
+    if is_new && let Ok(file) = open_regular(path) {
+        // Who writes it holds a lock on it.
+        let is_unused = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if is_unused {
+            fs::remove_file(path).ok(); // it stays for the next time
+        }
+    }
+    is_new
+}
+
+/// Removes the temporary files that ended processes have left in a directory and two levels below it.
+pub fn remove_all_left_behind(dir: &Path) {
+    fn in_dir(dir: &Path, levels: u32) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_dir && levels > 0 {
+                in_dir(&entry.path(), levels - 1);
+            } else if !is_dir {
+                remove_left_behind(&entry.path());
+            }
+        }
+    }
+    in_dir(dir, 2);
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 fn parent(path: &Path) -> &Path {
@@ -178,6 +235,25 @@ mod tests {
         assert!(!create_atomic(&path, b"three").unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_temporary_files_of_ended_processes_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("undo/contents");
+        fs::create_dir_all(&inner).unwrap();
+        for path in [dir.path().join(".new-a1B2c3"), inner.join(".new-a1B2c3"), inner.join("new-x")] {
+            fs::write(path, "x").unwrap();
+        }
+        fs::create_dir(inner.join(".new-folder")).unwrap();
+        let used = new_file_in(&inner).unwrap();
+        remove_all_left_behind(dir.path());
+        assert!(used.path().exists(), "it is in use");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), 3);
+        let path = used.path().to_owned();
+        drop(used.keep().unwrap());
+        assert!(remove_left_behind(&path) && !path.exists());
     }
 
     #[test]

@@ -36,6 +36,7 @@ use crate::{
     agent::AgentCore,
     config::{
         ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+        file::remove_all_left_behind,
     },
     core::{OwnListeners, stop_limits},
     jobs::JobTimer,
@@ -135,6 +136,7 @@ fn start(
     overrides.apply(&mut config);
     let lock = acquire_lock(home, handed.is_some())?;
     let mut warnings = log::start(home, mode, process.environment.text("KONTEKST_LOG").as_deref());
+    remove_all_left_behind(home.root());
     agents::create_default(home)?;
     let keys = ApiKeys::from_config(&config, &process.environment);
     keys.check()?;

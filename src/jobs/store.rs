@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     config::{
-        Home, HomeError, Lock, LockError, PathContext as _, PathError,
-        file::{create_atomic, read_text, read_text_if_exists},
+        DirPlace, Home, HomeError, Lock, LockError, OtherDir, PathContext as _, PathError,
+        file::{create_atomic, read_text, read_text_if_exists, remove_left_behind},
         write_atomic,
     },
     core::Name,
@@ -33,6 +33,10 @@ pub(crate) struct Job {
     pub(crate) prompt: String,
     /// The directory in which the file tools work.
     pub(crate) working_dir: PathBuf,
+    /// The identity of that directory when the job was made, as JSON: TOML has no numbers for all inodes. An earlier version has not
+    /// recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dir: Option<String>,
     pub(crate) created: Timestamp,
     /// The time zone of whoever made the job. Without one, it is that of the process that looks at the job.
     #[serde(default, with = "jiff::fmt::serde::tz::optional", skip_serializing_if = "Option::is_none")]
@@ -63,6 +67,17 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn zone(&self) -> TimeZone {
         self.time_zone.clone().unwrap_or_else(TimeZone::system)
+    }
+
+    /// Checks that the directory of the job is still the one for which it was made.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherDir`], also for a record that cannot be read.
+    pub(crate) fn check_dir(&self) -> Result<(), OtherDir> {
+        let Some(dir) = &self.dir else { return Ok(()) };
+        let place: DirPlace = serde_json::from_str(dir).map_err(|_| OtherDir(self.working_dir.clone()))?;
+        place.check(&self.working_dir)
     }
 }
 
@@ -145,7 +160,8 @@ impl Jobs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(PathError::new(dir, error).into()),
         };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let entries = entries.flatten().filter(|entry| !remove_left_behind(&entry.path()));
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let mut ids: Vec<Name> = names.filter_map(|name| name.strip_suffix(".toml")?.parse().ok()).collect();
         ids.sort();
         Ok(ids)

@@ -106,6 +106,7 @@ fn job(schedule: &str, created: &str) -> Job {
         schedule: schedule.parse().unwrap(),
         prompt: "what is new?".to_owned(),
         working_dir: "/tmp".into(),
+        dir: None,
         created: at(created),
         time_zone: Some(berlin()),
         agent: None,

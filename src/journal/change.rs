@@ -79,7 +79,7 @@ pub struct Change {
     pub tool: String,
     /// The time of the record, in milliseconds since 1970.
     pub at: u64,
-    /// Relative to the working directory, without links, `.` and `..`.
+    /// Relative to the working directory, without links, `.` and `..`. Empty for the working directory itself.
     #[serde(serialize_with = "path_text::serialize", deserialize_with = "inner_path")]
     pub path: PathBuf,
     pub before: FileState,
@@ -189,11 +189,7 @@ pub(super) fn inner_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<P
 fn is_inner(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    plain
-        && !bytes.is_empty()
-        && !bytes.contains(&0)
-        && !bytes.ends_with(b"/")
-        && !bytes.windows(2).any(|w| w == b"//")
+    plain && !bytes.contains(&0) && !bytes.ends_with(b"/") && !bytes.windows(2).any(|w| w == b"//")
 }
 
 /// A path as text, or as its bytes if it is not UTF-8.

@@ -10,7 +10,10 @@ use std::{
 use rustix::fs::OFlags;
 
 use super::{ContentHash, ContentHasher, FileState, JournalError};
-use crate::config::{PathContext as _, PathError, file::sync_dir_of};
+use crate::config::{
+    PathContext as _, PathError,
+    file::{new_file_in, sync_dir_of},
+};
 
 /// The folder of the contents: `ab/cdef…`, with the first two digits of the hash as a folder.
 pub struct Contents {
@@ -46,6 +49,24 @@ impl Contents {
     ///
     /// [`PathError`], for example because the disk is full.
     pub(super) fn keep(&self, content: &[u8]) -> Result<Kept, PathError> {
+        self.store(content, |temp| temp.sync_data(), sync_dir_of)
+    }
+
+    /// Stores a content as [`Contents::keep`] does, and does not sync it: a caller that stores many syncs once.
+    ///
+    /// # Errors
+    ///
+    /// [`PathError`].
+    pub(super) fn keep_unsynced(&self, content: &[u8]) -> Result<Kept, PathError> {
+        self.store(content, |_| Ok(()), |_| Ok(()))
+    }
+
+    fn store(
+        &self,
+        content: &[u8],
+        sync: impl FnOnce(&File) -> io::Result<()>,
+        sync_dir: impl FnOnce(&Path) -> Result<(), PathError>,
+    ) -> Result<Kept, PathError> {
         let hash = ContentHash::of(content);
         let kept = Kept { hash, bytes: content.len() as u64, new: false };
         let path = self.path(hash);
@@ -53,11 +74,12 @@ impl Contents {
         if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() == kept.bytes) {
             return Ok(kept);
         }
-        let mut temp = self.temporary(&path)?;
+        make_dir_of(&path)?;
+        let mut temp = new_file_in(&self.root)?;
         temp.write_all(content).context(temp.path())?;
-        temp.as_file().sync_data().context(temp.path())?;
+        sync(temp.as_file()).context(temp.path())?;
         temp.persist(&path).map_err(|error| error.error).context(&path)?;
-        sync_dir_of(&path)?;
+        sync_dir(&path)?;
         Ok(Kept { new: true, ..kept })
     }
 
@@ -69,8 +91,7 @@ impl Contents {
     /// [`PathError`].
     pub fn keep_file(&self, file: &File, limit: u64) -> Result<Option<Kept>, PathError> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.root).context(&self.root)?;
-        let mut temp =
-            tempfile::Builder::new().prefix(".new-").tempfile_in(&self.root).context(&self.root)?;
+        let mut temp = new_file_in(&self.root)?;
         let path = temp.path().to_owned();
         if !is_cloned(temp.as_file(), file) {
             let copied =
@@ -123,11 +144,6 @@ impl Contents {
         let mut content = Vec::with_capacity(usize::try_from(bytes).unwrap_or(0));
         file.take(bytes + 1).read_to_end(&mut content).context(&path)?;
         if ContentHash::of(&content) == hash { Ok(content) } else { Err(wrong()) }
-    }
-
-    fn temporary(&self, path: &Path) -> Result<tempfile::NamedTempFile, PathError> {
-        make_dir_of(path)?;
-        tempfile::Builder::new().prefix(".new-").tempfile_in(&self.root).context(&self.root)
     }
 }
 

@@ -13,9 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Change, ContentHash, FileState, Journal, JournalError, contents::Kept};
 use crate::{
-    config::{PathContext as _, PathError, file::sync_dir_of},
+    config::{DirId, PathContext as _, PathError, file::sync_dir_of},
     core::{RunId, clock},
 };
+
+/// The number of contents above which all are synced at once. For a few, that would wait for what other programs write.
+const MANY_CONTENTS: usize = 8;
 
 /// The first line of an entry: whose changes these are, and where they were made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +26,8 @@ pub struct EntryHead {
     pub run: RunId,
     /// The working directory, without links.
     pub dir: PathBuf,
-    /// The number by which the file system knows the directory.
-    pub inode: u64,
+    #[serde(flatten)]
+    pub id: DirId,
     /// The beginning of the run, in milliseconds since 1970.
     pub at: u64,
     /// The first words of the prompt.
@@ -59,6 +62,10 @@ pub(super) enum Line {
     },
     /// The changes of the command are recorded above this line.
     CommandEnd {
+        call: String,
+    },
+    /// A command runs of which nothing is recorded.
+    NotRecorded {
         call: String,
     },
     /// An undo has come to its end.
@@ -115,7 +122,7 @@ impl Entry {
 
     /// Records changes that one call is about to make. They and the contents are on disk when this returns.
     ///
-    /// Costs one `fdatasync`, and for each content that is new one more and one `fsync` of a folder.
+    /// Costs one `fdatasync`, and for each content that is new one more and one `fsync` of a folder, or one `syncfs` for many.
     ///
     /// # Errors
     ///
@@ -150,6 +157,18 @@ impl Entry {
         self.append(lines)
     }
 
+    /// Records that a command is about to run whose changes will not be.
+    ///
+    /// # Errors
+    ///
+    /// As [`Entry::record`].
+    pub fn record_uncovered(&self, call: &str) -> Result<(), JournalError> {
+        let _hold = self.journal.hold();
+        let mut line = Vec::new();
+        push_line(&mut line, &Line::NotRecorded { call: call.to_owned() });
+        self.append(line)
+    }
+
     /// Records what a command has changed.
     ///
     /// # Errors
@@ -182,14 +201,17 @@ impl Entry {
 
     /// Stores the contents of the changes and returns their lines.
     fn lines(&self, call: &str, tool: &str, changes: Vec<NewChange>) -> Result<Vec<u8>, JournalError> {
-        let mut lines = Vec::new();
+        let contents = &self.journal.contents;
+        let is_many = changes.iter().filter(|change| change.content.is_some()).count() > MANY_CONTENTS;
+        let (mut lines, mut added) = (Vec::new(), 0);
         for NewChange { path, before, after, content, mut not_kept } in changes {
             match content {
                 Some(content) if content.len() as u64 > self.journal.max_file_bytes() => not_kept = true,
                 Some(content) => {
                     self.journal.home.create_undo()?;
-                    let kept = self.journal.contents.keep(&content)?;
-                    self.journal.note_added(if kept.new { kept.bytes } else { 0 });
+                    let kept =
+                        if is_many { contents.keep_unsynced(&content)? } else { contents.keep(&content)? };
+                    added += if kept.new { kept.bytes } else { 0 };
                 }
                 None => {}
             }
@@ -197,6 +219,10 @@ impl Entry {
             let change = Change { call, tool, at, path, before, after, not_kept };
             push_line(&mut lines, &Line::Change(change));
         }
+        if is_many {
+            contents.sync()?;
+        }
+        self.journal.note_added(added);
         Ok(lines)
     }
 
@@ -249,7 +275,7 @@ fn create(path: &Path) -> Result<File, JournalError> {
     Ok(options.append(true).create_new(true).mode(0o600).custom_flags(flags).open(path).context(path)?)
 }
 
-fn push_line(lines: &mut Vec<u8>, line: &impl Serialize) {
+pub(super) fn push_line(lines: &mut Vec<u8>, line: &impl Serialize) {
     serde_json::to_writer(&mut *lines, line).expect("strings and numbers into a Vec cannot fail");
     lines.push(b'\n');
 }

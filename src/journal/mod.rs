@@ -69,6 +69,9 @@ pub enum JournalError {
     /// The content in the journal is not the one that its name says.
     #[error("`{}` does not have the content that its name says", path.display())]
     WrongContent { path: PathBuf },
+    /// The end of a command was not recorded, and the tree cannot be compared with the record of its beginning.
+    #[error("a command has left more than can be looked at: {0}")]
+    NotCompared(&'static str),
 }
 
 impl JournalError {
@@ -87,7 +90,8 @@ impl JournalError {
             | Self::NotFound(_)
             | Self::Ambiguous { .. }
             | Self::Damaged { .. }
-            | Self::WrongContent { .. } => None,
+            | Self::WrongContent { .. }
+            | Self::NotCompared(_) => None,
         }
     }
 }

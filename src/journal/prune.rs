@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{ContentHash, Contents, FileState, Journal, entry::Line, parse_tree, read::Lines};
-use crate::core::clock;
+use crate::{config::file::remove_left_behind, core::clock};
 
 /// The most entries that are kept. It bounds the time that one look through all of them takes.
 const MAX_ENTRIES: usize = 10_000;
@@ -90,8 +90,7 @@ impl Journal {
         let mut sizes = HashMap::new();
         for folder in listed(self.contents.root()) {
             let Some(start) = folder.file_name().and_then(|name| name.to_str()) else { continue };
-            if start.starts_with(".new-") {
-                fs::remove_file(&folder).ok();
+            if remove_left_behind(&folder) {
                 continue;
             }
             for file in listed(&folder) {
@@ -122,7 +121,7 @@ fn candidate(path: PathBuf, kept: &Contents) -> Option<Candidate> {
             Ok(Line::Change(change)) => contents.extend(content_of(&change.before)),
             Ok(Line::CommandStart { call, tree, bytes, .. }) => trees.push((call, tree, bytes)),
             Ok(Line::CommandEnd { call }) => trees.retain(|(of, ..)| *of != call),
-            Ok(Line::Complete) | Err(_) => {}
+            Ok(Line::NotRecorded { .. } | Line::Complete) | Err(_) => {}
         }
     }
     for (_, tree, bytes) in trees {

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, BufRead as _, BufReader, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -18,8 +18,8 @@ use crate::{
 /// The maximum length of a line, in bytes. A path has at most 4096, which JSON can make six times as long, and a change has
 /// three.
 const MAX_LINE: u64 = 128 * 1024;
-/// The maximum size of an entry that is read, in bytes: some hundred thousand changes.
-const MAX_ENTRY: u64 = 64 << 20;
+/// The maximum size of an entry that is read, in bytes: about a million changes.
+const MAX_ENTRY: u64 = 512 << 20;
 
 /// An entry as it is on disk.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ pub struct StoredEntry {
     pub changes: Vec<Change>,
     /// The commands that had not ended when the program did.
     pub open_commands: Vec<OpenCommand>,
-    /// It is an undo that has come to its end.
-    pub is_complete: bool,
+    /// A command has run of which nothing was recorded.
+    pub has_unrecorded: bool,
 }
 
 /// A command of which it is not recorded what it has changed.
@@ -108,7 +108,7 @@ impl Journal {
             return Err(lines.damaged("it is the entry of another run"));
         }
         let mut entry =
-            StoredEntry { head, changes: Vec::new(), open_commands: Vec::new(), is_complete: false };
+            StoredEntry { head, changes: Vec::new(), open_commands: Vec::new(), has_unrecorded: false };
         while let Some(line) = lines.next()? {
             let parsed: Line =
                 serde_json::from_slice(&line).map_err(|error| lines.damaged(&error.to_string()))?;
@@ -118,7 +118,27 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Returns true for an undo that has come to its end. Reads only the end of its entry, which may be long.
+    pub fn is_complete(&self, undo: &RunId) -> bool {
+        let mut last = Vec::new();
+        super::entry::push_line(&mut last, &Line::Complete);
+        let mut end = vec![0; last.len()];
+        let read = Lines::open(&self.path_of(undo)).ok().is_some_and(|lines| {
+            let file = lines.reader.into_inner().into_inner();
+            let from = file.metadata().map_or(0, |meta| meta.len().saturating_sub(last.len() as u64));
+            file.read_exact_at(&mut end, from).is_ok()
+        });
+        read && end == last
+    }
+}
+
 impl StoredEntry {
+    /// Returns false if there is nothing to take back: the commands of the run have changed nothing that was recorded.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty() || !self.open_commands.is_empty()
+    }
+
     fn add(&mut self, line: Line) {
         match line {
             Line::Change(change) => self.changes.push(change),
@@ -127,7 +147,8 @@ impl StoredEntry {
                 self.open_commands.push(OpenCommand { call, tool, at, tree, bytes, changes_before });
             }
             Line::CommandEnd { call } => self.open_commands.retain(|open| open.call != call),
-            Line::Complete => self.is_complete = true,
+            Line::NotRecorded { .. } => self.has_unrecorded = true,
+            Line::Complete => {}
         }
     }
 }

@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::*;
-use crate::{config::UndoConfig, core::clock};
+use crate::{
+    config::{DirId, UndoConfig},
+    core::clock,
+};
 
 struct TestJournal {
     _dir: tempfile::TempDir,
@@ -30,7 +33,14 @@ impl TestJournal {
 
     fn entry(&self) -> Arc<Entry> {
         let (run, dir, words) = (RunId::new(), PathBuf::from("/work"), "do it".to_owned());
-        self.journal.entry(EntryHead { run, dir, inode: 7, at: clock::unix_millis(), words, undoes: None })
+        self.journal.entry(EntryHead {
+            run,
+            dir,
+            id: DirId { device: None, inode: 7, born: None },
+            at: clock::unix_millis(),
+            words,
+            undoes: None,
+        })
     }
 
     fn file_of(&self, entry: &Entry) -> PathBuf {

@@ -12,6 +12,7 @@ use super::{
     ContentHash, FileState, Journal,
     change::{inner_path, path_text},
 };
+use crate::config::DirId;
 
 /// The number of directories of which it is remembered which files were stored.
 const MAX_DIRS: usize = 8;
@@ -26,6 +27,9 @@ pub struct TreeFile {
     /// It is a file whose content is not in the journal. Its state is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_kept: bool,
+    /// It is a directory that was not looked into. Only its identity is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<DirId>,
 }
 
 /// The metadata of a file that change whenever it is written or replaced. Times are seconds and nanoseconds since 1970.

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::core::{RunId, SessionId, ToolCall, hex};
+use crate::{
+    config::{DirPlace, OtherDir},
+    core::{RunId, SessionId, ToolCall, hex},
+};
 
 /// A run that waits for a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct ParkedRun {
     pub agent: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<PathBuf>,
+    /// The identity of that directory. An earlier version has not recorded it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dir: Option<DirPlace>,
     /// The beginning of the prompt. All of it is in the session.
     pub prompt: String,
     /// The prompt is the text of a skill, and not in the words of the user.
@@ -69,6 +75,15 @@ pub struct ParkedCall {
 pub struct RunSettings(pub Vec<u8>);
 
 impl ParkedRun {
+    /// Checks that the directory of the run is still the one in which it was parked.
+    ///
+    /// # Errors
+    ///
+    /// [`OtherDir`].
+    pub fn check_dir(&self) -> Result<(), OtherDir> {
+        self.dir.as_ref().zip(self.working_dir.as_deref()).map_or(Ok(()), |(dir, path)| dir.check(path))
+    }
+
     /// Returns the calls that need an approval.
     pub fn waiting(&self) -> impl Iterator<Item = &ParkedCall> {
         self.calls.iter().filter(|call| call.waits)

@@ -22,6 +22,7 @@ fn run(parked_at: u64) -> ParkedRun {
         session: SessionId::new(),
         agent: "default".to_owned(),
         working_dir: Some("/work dir".into()),
+        dir: None,
         prompt: "change \u{1b} it".to_owned(),
         is_skill: false,
         turns: 3,

@@ -4,7 +4,10 @@ use std::io::{self, Read as _};
 
 use super::{SessionError, SessionSummary, Sessions, images::SessionImages, overview::MessageCounter};
 use crate::{
-    config::{PathContext, file::sync_dir_of},
+    config::{
+        PathContext,
+        file::{new_file_in, sync_dir_of},
+    },
     core::SessionId,
 };
 
@@ -33,7 +36,7 @@ impl Sessions {
         }
         let id = SessionId::new();
         let (from, to) = (self.open_to_read(&session.id).context(&path)?, self.path(&id));
-        let temp = tempfile::Builder::new().prefix(".new-").tempfile_in(&self.dir).context(&self.dir)?;
+        let temp = new_file_in(&self.dir)?;
         io::copy(&mut from.take(bytes), &mut temp.as_file()).context(temp.path())?;
         temp.as_file().sync_all().context(temp.path())?;
         temp.persist_noclobber(&to).map_err(|error| error.error).context(&to)?;

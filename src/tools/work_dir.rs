@@ -13,7 +13,7 @@ use super::{
     workspace::{Record, Workspace},
 };
 use crate::{
-    config::Home,
+    config::{DirId, DirPlace, Home},
     core::CallId,
     journal::{Entry, EntryHead, Journal, JournalError, NewChange},
 };
@@ -93,9 +93,8 @@ impl WorkDir {
     /// head is set here.
     #[must_use]
     pub fn recorded(mut self, journal: &Arc<Journal>, mut head: EntryHead) -> Self {
-        let dir = self.real_path().map(PathBuf::from);
-        if let (true, Some(dir), Some(inode)) = (journal.is_on(), dir, self.workspace.inode()) {
-            (head.dir, head.inode) = (dir, inode);
+        if let (true, Some(DirPlace { path, id })) = (journal.is_on(), self.place()) {
+            (head.dir, head.id) = (path, id);
             let entry = journal.entry(head);
             self.recording = Some(Recording { entry, call: String::new(), tool: String::new() });
         }
@@ -114,9 +113,14 @@ impl WorkDir {
         Self { workspace: Arc::clone(&self.workspace), recording: recording.map(of_call) }
     }
 
-    /// Returns true if this is still the directory of that path and that number of the file system.
-    pub fn is_at(&self, dir: &Path, inode: u64) -> bool {
-        self.real_path().map(Path::new) == Some(dir) && self.workspace.inode() == Some(inode)
+    /// Returns where the directory is, and which one it is. `None` if its path is not valid UTF-8.
+    pub fn place(&self) -> Option<DirPlace> {
+        Some(DirPlace { path: self.real_path()?.into(), id: self.workspace.id()? })
+    }
+
+    /// Returns true if this is still that directory, and no link leads to it that was not there.
+    pub fn is_at(&self, dir: &Path, id: &DirId) -> bool {
+        self.place().is_some_and(|place| place.path == dir && place.id.is_same(id))
     }
 
     /// Returns the entry in which changes are recorded, and the id and the tool of the call.
@@ -151,6 +155,11 @@ impl WorkDir {
     /// Returns the absolute path without symbolic links, or `None` if it is not valid UTF-8.
     pub fn real_path(&self) -> Option<&str> {
         self.workspace.absolute_names().last().map(String::as_str)
+    }
+
+    /// Returns true if the mode of the directory lets this user look into it.
+    pub fn can_look(&self) -> bool {
+        self.workspace.can_look()
     }
 
     /// Checks that the entries of the directory can be listed.

@@ -68,6 +68,31 @@ fn a_job_keeps_the_time_zone_of_whoever_made_it() {
 }
 
 #[test]
+fn a_job_does_not_run_in_another_directory_that_has_its_path() {
+    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
+    let home = TestHome::new(&model.url());
+    let [sub, other] = ["sub", "other"].map(|name| home.work_dir().join(name));
+    std::fs::create_dir(&sub).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    let dir = sub.to_str().unwrap();
+    home.run(&["every", "1d", "--name", "daily", "--working-dir", dir, "hi"]).success();
+    assert_eq!(home.run(&["jobs", "run", "daily"]).success(), "here\n");
+    std::fs::rename(&sub, home.work_dir().join("moved")).unwrap();
+    std::os::unix::fs::symlink("other", &sub).unwrap();
+    let refused = home.run(&["jobs", "run", "daily"]).fails(2);
+    assert!(refused.contains("is another one now"), "{refused}");
+    let results = json(&home, &["jobs", "results", "--json"]);
+    assert_eq!(results.as_array().unwrap().len(), 2, "{results}");
+    std::fs::remove_file(&sub).unwrap();
+    std::fs::rename(home.work_dir().join("moved"), &sub).unwrap();
+    assert_eq!(home.run(&["jobs", "run", "daily"]).success(), "here\n");
+    // What a killed `every` has left.
+    home.write("jobs/.new-a1B2c3", "");
+    home.run(&["jobs"]).success();
+    assert!(!home.root().join("jobs/.new-a1B2c3").exists());
+}
+
+#[test]
 fn the_daemon_makes_up_for_a_missed_run_once() {
     let model = FakeLlama::start([]).always(|_| Reply::text("here"));
     let home = TestHome::new(&model.url());

@@ -140,6 +140,41 @@ fn the_terminal_is_asked_and_the_run_says_what_it_changed() {
     }
 }
 
+/// Returns a call of a command line.
+fn command(line: &str) -> (&'static str, Value) {
+    ("run_command", json!({"command": line}))
+}
+
+#[test]
+fn without_a_question_no_older_run_is_taken_back() {
+    let model = FakeLlama::start([]);
+    let home = TestHome::new(&model.url());
+    run(&home, &model, "first", &[write("f", "f\n")]);
+    run(&home, &model, "second", &[command("true")]);
+    let refused = home.run(&["undo", "--yes"]);
+    assert_eq!((refused.code, content(&home, "f").as_str()), (1, "f\n"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("run \"second\"") && refused.stderr.contains("undo --yes "),
+        "{refused:?}"
+    );
+    let id = listed(&home)[0]["run"].as_str().unwrap().to_owned();
+    home.run(&["undo", "--yes", &id]).success();
+    assert_eq!(content(&home, "f"), "(missing)");
+}
+
+#[test]
+fn an_undo_that_left_something_is_the_next_one_again() {
+    let model = FakeLlama::start([]);
+    let home = TestHome::new(&model.url());
+    put(&home, "f", "one\n");
+    run(&home, &model, "go", &[edit("f", "one", "two")]);
+    put(&home, "f", "mine\n");
+    assert_eq!(home.run(&["undo", "--yes"]).code, 1);
+    put(&home, "f", "two\n");
+    home.run(&["undo", "--yes"]).success();
+    assert_eq!(content(&home, "f"), "one\n");
+}
+
 #[test]
 fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
     let calls = Reply::calls([write("f", "\u{1b}]0;title\u{7}\u{9b}31m\n")]);

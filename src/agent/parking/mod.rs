@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::{
     core::{CallId, RunId, SessionId, ToolCall, clock::unix_millis, error_chain},
     parked::{ParkedCall, ParkedRun, RunSettings},
+    tools::WorkDir,
 };
 
 use super::{
@@ -58,6 +59,7 @@ impl Parking {
             session: session.clone(),
             agent: request.agent.clone(),
             working_dir: request.working_dir.clone(),
+            dir: None,
             prompt: request.prompt.typed().trim().chars().take(MAX_PROMPT).collect(),
             is_skill: matches!(request.prompt, Prompt::Skill { .. }),
             turns: 0,
@@ -74,10 +76,11 @@ impl Parking {
         Self { run: Some(Box::new(run)), resumed: Some(Box::new(parked)), open: Some(open) }
     }
 
-    /// Sets the agent, whose name the request may leave out.
-    pub(super) fn with_agent(mut self, agent: &str) -> Self {
+    /// Sets the agent, whose name the request may leave out, and which directory the run works in.
+    pub(super) fn with_agent(mut self, agent: &str, work_dir: &WorkDir) -> Self {
         if let Some(run) = &mut self.run {
             agent.clone_into(&mut run.agent);
+            run.dir = run.working_dir.as_ref().and(work_dir.place());
         }
         self
     }

@@ -1,10 +1,12 @@
 //! Loads a parked run, so that a new run can go on with it.
 
 use crate::{
+    config::{DirPlace, OtherDir},
     context::estimate,
     core::{Image, Message, Role, RunId, SessionId},
     parked::{ParkedCall, ParkedError, ParkedRun},
     sessions::{Record, RunPart, SessionError, Sessions},
+    tools::WorkDir,
 };
 
 use crate::agent::{
@@ -91,6 +93,22 @@ impl Beginning {
         self.resumed().is_some_and(|resumed| resumed.parked.is_skill)
     }
 
+    /// Checks that a parked run goes on in the directory in which it was parked.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Request`] if another directory has its path, or a link is on the way that was not there.
+    pub(in crate::agent) fn check_dir(&self, work_dir: &WorkDir) -> Result<(), RunError> {
+        let Some(parked) = self.resumed().map(|resumed| &resumed.parked) else { return Ok(()) };
+        let is_other = |place: &&DirPlace| !work_dir.is_at(&place.path, &place.id);
+        let Some(place) = parked.dir.as_ref().filter(is_other) else { return Ok(()) };
+        let error = OtherDir(parked.working_dir.clone().unwrap_or_else(|| place.path.clone()));
+        Err(RunError::from_source(FailureKind::Request, &error).hint(format!(
+            "nothing was run; move the directory back, or remove the run with `kontekst approvals deny {}`",
+            parked.id
+        )))
+    }
+
     /// Returns what the model read before the prompt when the run was parked. `None` for a run that has not begun.
     pub(in crate::agent) fn stored_context(&self) -> Option<&str> {
         self.resumed().map(|resumed| resumed.context.as_str())
@@ -121,11 +139,12 @@ impl Beginning {
         self,
         access: &ParkedAccess,
         agent: &str,
+        work_dir: &WorkDir,
         mut checks: Checks,
         events: &EventSender,
     ) -> Result<(Checks, Parking), RunError> {
         let resumed = match self {
-            Self::New(parking) => return Ok((checks, parking.with_agent(agent))),
+            Self::New(parking) => return Ok((checks, parking.with_agent(agent, work_dir))),
             Self::Resumed(resumed) => resumed,
         };
         if resumed.parked.checks_due {

@@ -30,6 +30,9 @@ pub(super) fn show(
     }
     to_pager(environment, |out, _| {
         writeln!(out, "run {}, {}", run.id, heading(run, home))?;
+        if let Err(other) = run.check_dir() {
+            writeln!(out, "{}; it does not go on there", literal_line(&other.to_string()))?;
+        }
         writeln!(out, "session {}, agent {}\n\nPrompt:\n", run.session, literal_line(&run.agent))?;
         for line in literal(&run.prompt).lines() {
             writeln!(out, "  {line}")?;

@@ -70,6 +70,15 @@ fn run(
     let started = Timestamp::now();
     let stamp = started.to_zoned(job.zone()).strftime("%Y%m%d-%H%M%S").to_string();
     let session = job.session.clone().unwrap_or_else(|| format!("job-{id}-{stamp}"));
+    if let Err(other) = job.check_dir() {
+        let exit_code = Some(2);
+        let (answer, messages) = (String::new(), other.to_string());
+        state.add(RunResult { started, finished: started, exit_code, answer, messages, session });
+        jobs.save(id, &state, running)?;
+        return Err(CliError::usage(other.to_string()).hint(format!(
+            "move the directory back, or remove the job with `kontekst jobs remove {id}` and make it anew"
+        )));
+    }
     let mut child = command(job, &session, home).map_err(failed)?.spawn().map_err(failed)?;
     let (mut stdout, mut stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
     let messages = thread::spawn(move || pass_on(&mut stderr, &mut io::stderr()).1);

@@ -2,7 +2,12 @@
 
 mod list;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal as _, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use serde_json::{Value, json};
 use tonic::{Code, Status, transport::Channel};
@@ -19,7 +24,7 @@ use crate::{
     client::{self, ClientError},
     config::Home,
     pb::{
-        ChangedRun, PlannedPath, UndoPlan, UndoRequest, UndoTarget, UndonePath,
+        ChangedRun, PlannedPath, UndoPlan, UndoPlanPart, UndoRequest, UndoTarget, UndonePath,
         undo_service_client::UndoServiceClient, undo_target::Target,
     },
 };
@@ -38,7 +43,8 @@ use crate::{
   kontekst undo 0198c2
   kontekst undo --call call_7f3a --yes
 
-Exit status: 1 if a file was not restored, 3 if there is no terminal to ask on and no --yes")]
+Exit status: 1 if a file was not restored, or if --yes would pass over the last run here, 3 if there is no terminal to
+ask on and no --yes")]
 pub(super) struct Args {
     /// The run or the undo whose changes are taken back; its id can be shortened
     #[arg(value_name = "RUN", conflicts_with = "call")]
@@ -82,19 +88,26 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
         (None, Some(call)) => Target::CallId(call),
         (None, None) => Target::LastIn(dir),
     };
-    let planned = runtime.block_on(service.plan_undo(UndoTarget { target: Some(target) }));
-    let plan = planned.map_err(failed)?.into_inner();
+    let progress = Progress::new();
+    let plan = runtime.block_on(fetch_plan(&mut service, target, &progress)).map_err(failed)?;
     if !args.json {
         to_stdout(|out, is_terminal| show(&plan, &mut PrintableWriter::new(out, is_terminal)))?;
     }
     let restorable = plan.paths.iter().filter(|path| path.refused.is_empty()).count();
+    if let Some(passed) = plan.passed_over.as_ref().filter(|_| args.yes) {
+        let run = plan.run.as_ref().map(|run| run.run_id.clone()).unwrap_or_default();
+        let error = CliError::failed("nothing was taken back, because the last run here is another one");
+        return Err(error.cause(passed_over(passed, &plan)).hint(format!(
+            "`kontekst undo --yes {run}` takes back the last run with something to take back"
+        )));
+    }
     let undone = if restorable == 0 {
         Vec::new()
     } else {
         if !args.yes {
             confirm(&plan, restorable, args.json)?;
         }
-        runtime.block_on(undo(&mut service, &plan)).map_err(failed)?
+        runtime.block_on(undo(&mut service, &plan, restorable, &progress)).map_err(failed)?
     };
     finish(&plan, &undone, args.json)
 }
@@ -119,8 +132,34 @@ fn confirm(plan: &UndoPlan, restorable: usize, json: bool) -> Result<(), CliErro
     }
 }
 
+/// Asks for a plan.
+async fn fetch_plan(
+    service: &mut UndoServiceClient<Channel>,
+    target: Target,
+    progress: &Progress,
+) -> Result<UndoPlan, Status> {
+    let mut parts = service.plan_undo_in_parts(UndoTarget { target: Some(target) }).await?.into_inner();
+    let (mut plan, mut paths) = (UndoPlan::default(), Vec::new());
+    while let Some(UndoPlanPart { looked_at, total, plan: part }) = parts.message().await? {
+        match part {
+            Some(mut part) => {
+                paths.append(&mut part.paths);
+                plan = part;
+            }
+            None => progress.show("looked at", looked_at, total),
+        }
+    }
+    progress.clear();
+    Ok(UndoPlan { paths, ..plan })
+}
+
 /// Orders what the plan says, and returns what became of each path.
-async fn undo(service: &mut UndoServiceClient<Channel>, plan: &UndoPlan) -> Result<Vec<UndonePath>, Status> {
+async fn undo(
+    service: &mut UndoServiceClient<Channel>,
+    plan: &UndoPlan,
+    restorable: usize,
+    progress: &Progress,
+) -> Result<Vec<UndonePath>, Status> {
     let run = plan.run.clone().unwrap_or_default();
     let target = if plan.call_id.is_empty() {
         Target::RunId(run.run_id)
@@ -133,12 +172,56 @@ async fn undo(service: &mut UndoServiceClient<Channel>, plan: &UndoPlan) -> Resu
     let mut undone = Vec::new();
     while let Some(path) = stream.message().await? {
         undone.push(path);
+        progress.show("took back", count(undone.len()), count(restorable));
     }
+    progress.clear();
     Ok(undone)
+}
+
+fn count(paths: usize) -> i64 {
+    i64::try_from(paths).unwrap_or(i64::MAX)
+}
+
+/// A line on the terminal that says how far a long undo is.
+struct Progress {
+    is_terminal: bool,
+}
+
+impl Progress {
+    /// The number of paths between two lines. A shorter undo shows none.
+    const STEP: i64 = 1000;
+
+    fn new() -> Self {
+        Self { is_terminal: io::stderr().is_terminal() }
+    }
+
+    fn show(&self, what: &str, done: i64, total: i64) {
+        if self.is_terminal && done > 0 && done % Self::STEP == 0 {
+            write!(io::stderr(), "\r{what} {done} of {total} paths\x1b[K").ok(); // it is only progress
+        }
+    }
+
+    fn clear(&self) {
+        if self.is_terminal {
+            write!(io::stderr(), "\r\x1b[K").ok(); // as above
+        }
+    }
+}
+
+/// Says why a later run is not the one that is taken back.
+fn passed_over(run: &ChangedRun, plan: &UndoPlan) -> String {
+    let why = match plan.passed_over_unrecorded {
+        true => "what its commands have changed was not recorded, because there were too many files",
+        false => "its commands have changed nothing that undo sees",
+    };
+    format!("{}: {why}", title(run))
 }
 
 fn show(plan: &UndoPlan, out: &mut dyn Write) -> Result<(), CliError> {
     let run = plan.run.clone().unwrap_or_default();
+    if let Some(passed) = &plan.passed_over {
+        writeln!(out, "not the last run here, {}", passed_over(passed, plan))?;
+    }
     writeln!(out, "{}", title(&run))?;
     for PlannedPath { path, preview, refused } in &plan.paths {
         if refused.is_empty() {
@@ -201,9 +284,9 @@ fn paths(count: usize) -> String {
 
 fn to_json(plan: &UndoPlan, undone: &[UndonePath]) -> Value {
     let run = plan.run.clone().unwrap_or_default();
-    let became = |path: &PlannedPath| undone.iter().rev().find(|done| done.path == path.path);
+    let became: HashMap<&str, &UndonePath> = undone.iter().map(|done| (&*done.path, done)).collect();
     let paths = plan.paths.iter().map(|path| {
-        let done = became(path);
+        let done = became.get(&*path.path);
         let refused = done.map_or(&path.refused, |done| &done.refused);
         json!({
             "path": path.path, "preview": path.preview,
@@ -214,7 +297,7 @@ fn to_json(plan: &UndoPlan, undone: &[UndonePath]) -> Value {
     });
     let call = Some(&plan.call_id).filter(|call| !call.is_empty());
     json!({
-        "run": run.run_id, "call": call, "dir": run.dir, "words": run.words, "at_ms": run.at_unix_ms,
+        "run": run.run_id, "passed_over": plan.passed_over.as_ref().map(|run| &run.run_id), "call": call, "dir": run.dir, "words": run.words, "at_ms": run.at_unix_ms,
         "paths": paths.collect::<Vec<_>>(),
     })
 }

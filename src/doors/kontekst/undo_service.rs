@@ -12,7 +12,7 @@ use crate::{
     journal::{EntryHead, JournalError},
     pb::{
         ChangedCall, ChangedRun, ListChangedRunsRequest, ListChangedRunsResponse, MESSAGE_LIMIT, PlannedPath,
-        UndoPlan, UndoRequest, UndoTarget, UndonePath,
+        UndoPlan, UndoPlanPart, UndoRequest, UndoTarget, UndonePath,
         undo_service_server::{UndoService, UndoServiceServer},
         undo_target::Target,
     },
@@ -21,6 +21,9 @@ use crate::{
 
 /// The most bytes of previews in one plan. Further files are named without one.
 const MAX_PREVIEWS: usize = 4 << 20;
+
+/// The paths in one part of a plan.
+const IN_PART: usize = 1000;
 
 /// Serves undo.
 pub struct UndoDoor {
@@ -35,6 +38,7 @@ impl UndoDoor {
 
 #[tonic::async_trait]
 impl UndoService for UndoDoor {
+    type PlanUndoInPartsStream = UnboundedReceiverStream<Result<UndoPlanPart, Status>>;
     type UndoStream = UnboundedReceiverStream<Result<UndonePath, Status>>;
 
     async fn list_changed_runs(
@@ -54,26 +58,31 @@ impl UndoService for UndoDoor {
     }
 
     async fn plan_undo(&self, request: Request<UndoTarget>) -> Result<Response<UndoPlan>, Status> {
-        let planned =
-            self.core.plan_undo(target(Some(request.into_inner()))?).await.map_err(|error| status(&error))?;
-        let token = planned.plan.token();
-        let mut left = MAX_PREVIEWS;
-        let paths = planned.plan.files.into_iter().map(|file| {
-            let (preview, refused) = match file.step {
-                UndoStep::Restore { preview, .. } if preview.len() <= left => {
-                    left -= preview.len();
-                    (preview, String::new())
-                }
-                UndoStep::Restore { preview, .. } => {
-                    (preview.lines().next().unwrap_or_default().to_owned() + "\n", String::new())
-                }
-                UndoStep::Refuse(reason) => (String::new(), reason),
+        let target = target(Some(request.into_inner()))?;
+        let planned = self.core.plan_undo(target, |_, _| {}).await.map_err(|error| status(&error))?;
+        Ok(Response::new(undo_plan(planned)))
+    }
+
+    async fn plan_undo_in_parts(
+        &self,
+        request: Request<UndoTarget>,
+    ) -> Result<Response<Self::PlanUndoInPartsStream>, Status> {
+        let target = target(Some(request.into_inner()))?;
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let core = self.core.clone();
+        tokio::spawn(async move {
+            let progress = {
+                let sender = sender.clone();
+                let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+                // Fails only if the client has left.
+                move |looked_at, total| drop(sender.send(Ok(progress(count(looked_at), count(total)))))
             };
-            PlannedPath { path: text(&file.path), preview, refused }
+            match core.plan_undo(target, progress).await {
+                Ok(planned) => parts(undo_plan(planned)).for_each(|part| drop(sender.send(Ok(part)))),
+                Err(error) => drop(sender.send(Err(status(&error)))),
+            }
         });
-        let paths = paths.collect();
-        let run = Some(head(&planned.head));
-        Ok(Response::new(UndoPlan { run, call_id: planned.call.unwrap_or_default(), paths, token }))
+        Ok(Response::new(UnboundedReceiverStream::new(receiver)))
     }
 
     async fn undo(&self, request: Request<UndoRequest>) -> Result<Response<Self::UndoStream>, Status> {
@@ -92,6 +101,47 @@ impl UndoService for UndoDoor {
             }
         });
         Ok(Response::new(UnboundedReceiverStream::new(receiver)))
+    }
+}
+
+fn progress(looked_at: i64, total: i64) -> UndoPlanPart {
+    UndoPlanPart { looked_at, total, plan: None }
+}
+
+/// Cuts a plan, which may have more paths than one message.
+fn parts(mut plan: UndoPlan) -> impl Iterator<Item = UndoPlanPart> {
+    let mut paths = std::mem::take(&mut plan.paths).into_iter();
+    let mut last = Some(plan);
+    std::iter::from_fn(move || {
+        let paths: Vec<PlannedPath> = paths.by_ref().take(IN_PART).collect();
+        let rest = if paths.len() < IN_PART { last.take()? } else { UndoPlan::default() };
+        Some(UndoPlanPart { plan: Some(UndoPlan { paths, ..rest }), ..UndoPlanPart::default() })
+    })
+}
+
+fn undo_plan(planned: agent::PlannedUndo) -> UndoPlan {
+    let token = planned.plan.token();
+    let mut left = MAX_PREVIEWS;
+    let paths = planned.plan.files.into_iter().map(|file| {
+        let (preview, refused) = match file.step {
+            UndoStep::Restore { preview, .. } if preview.len() <= left => {
+                left -= preview.len();
+                (preview, String::new())
+            }
+            UndoStep::Restore { preview, .. } => {
+                (preview.lines().next().unwrap_or_default().to_owned() + "\n", String::new())
+            }
+            UndoStep::Refuse(reason) => (String::new(), reason),
+        };
+        PlannedPath { path: text(&file.path), preview, refused }
+    });
+    UndoPlan {
+        paths: paths.collect(),
+        run: Some(head(&planned.head)),
+        call_id: planned.call.unwrap_or_default(),
+        token,
+        passed_over_unrecorded: planned.passed_over.as_ref().is_some_and(|passed| passed.has_unrecorded),
+        passed_over: planned.passed_over.map(|passed| head(&passed.head)),
     }
 }
 
@@ -141,7 +191,7 @@ fn undone_path(restored: Restored) -> UndonePath {
 }
 
 fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
 fn status(error: &UndoError) -> Status {
@@ -153,13 +203,15 @@ fn status(error: &UndoError) -> Status {
         UndoError::AmbiguousCall(_) | UndoError::Journal(JournalError::Ambiguous { .. }) => {
             Status::invalid_argument(message)
         }
-        UndoError::OtherDirectory(_) | UndoError::WorkDir(_) => Status::failed_precondition(message),
+        UndoError::OtherDirectory(_)
+        | UndoError::WorkDir(_)
+        | UndoError::Journal(JournalError::NotCompared(_)) => Status::failed_precondition(message),
         UndoError::Active(_) | UndoError::Undoing | UndoError::Stale => Status::aborted(message),
         UndoError::Journal(JournalError::Damaged { .. } | JournalError::WrongContent { .. }) => {
             Status::data_loss(message)
         }
-        UndoError::Journal(JournalError::Home(_) | JournalError::Path(_)) | UndoError::Panicked(_) => {
-            Status::internal(message)
-        }
+        UndoError::Journal(JournalError::Home(_) | JournalError::Path(_))
+        | UndoError::NotSynced(_)
+        | UndoError::Panicked(_) => Status::internal(message),
     }
 }

@@ -10,7 +10,10 @@ use std::{
 };
 
 use super::removal::CLOCK_TICK;
-use crate::tools::{Workspace, protected::Inventory};
+use crate::{
+    config::DirId,
+    tools::{Workspace, protected::Inventory},
+};
 
 /// The looks at trees before commands. Clones are one.
 #[derive(Clone, Default)]
@@ -40,7 +43,7 @@ pub(super) struct Baseline {
 /// A working directory, known by its path at this moment and by its numbers.
 struct Tree {
     path: Option<PathBuf>,
-    id: Option<(u64, u64)>,
+    id: Option<DirId>,
 }
 
 impl Looks {

@@ -292,8 +292,9 @@ impl TakenBack {
     }
 }
 
-/// Returns the path without control characters.
+/// Returns the path without control characters. The working directory is `.`.
 fn shown(path: &Path) -> String {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     path.to_string_lossy()
         .chars()
         .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })

@@ -175,15 +175,18 @@ impl CommandRunner {
             }
         };
         let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, self.view.clone());
-        let (end, taken_back) = tree::run_covered(work_dir, |tree| {
+        let run = |tree: tree::TreeBefore<'_>| {
             // A line that a rule allows was not proposed, so nobody has read this yet.
             tree.note().into_iter().for_each(print);
-            let end = sandbox.run(&spec, cancel, &mut on_output);
+            sandbox.run(&spec, cancel, &mut on_output)
+        };
+        let ((end, taken_back), not_covered) = tree::run_covered(work_dir, run, |end, tree| {
             let taken_back = new_names.map(|names| names.take_back(work_dir, job.names, tree));
             (end, taken_back.unwrap_or_default())
         })
         .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?;
         let end = end.map_err(|error| error.to_string())?;
+        not_covered.iter().for_each(|note| print(format!("{note}\n")));
         let summary = format!(
             "{}{}",
             summary(end.ending, end.duration, &spec.limits),
@@ -195,7 +198,13 @@ impl CommandRunner {
         } else {
             self.note_of_unseen(&output, workspace, &spec.readable)
         };
-        let notes = [taken_back.note(), repository.restore(), repository.note(end.ending, &output), unseen];
+        let notes = [
+            taken_back.note(),
+            repository.restore(),
+            repository.note(end.ending, &output),
+            unseen,
+            not_covered.unwrap_or_default(),
+        ];
         let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { ending: end.ending, summary, output, note })
     }

@@ -12,24 +12,27 @@ use super::{
 };
 use crate::{
     journal::{FileState, NewChange, TreeFile},
-    tools::Workspace,
+    tools::{
+        Workspace,
+        workspace::{OpenedDirs, PlaceError},
+    },
 };
 
 /// An earlier look at a tree, and a function that says which entries may have changed since without a difference.
-pub(super) type LookBefore<'a> = (&'a Scan, &'a dyn Fn(&Seen) -> bool);
+pub(super) type SeenBefore<'a> = (&'a Scan, &'a dyn Fn(&Seen) -> bool);
 
 /// Returns what differs from the recorded tree. `before` is the look at the tree from which the record was made, if there is
 /// one: a file that looks the same is not read then, unless the function says that it may have changed all the same.
 pub(super) fn changes_since(
     workspace: &Workspace,
     recorded: &[TreeFile],
-    before: Option<LookBefore<'_>>,
+    before: Option<SeenBefore<'_>>,
     after: &Scan,
 ) -> Vec<NewChange> {
     let mut changes = Vec::new();
+    let mut opened = OpenedDirs::to_look();
     let paths: BTreeSet<&Path> = recorded.iter().map(|file| &*file.path).collect();
-    let is_left_out = |path: &Path| after.left_out.keys().any(|dir| path.starts_with(dir));
-    for file in recorded {
+    for file in recorded.iter().filter(|file| file.left_out.is_none()) {
         let now = after.entries.get(&file.path);
         let looked = before.and_then(|(before, is_racy)| {
             let seen = before.entries.get(&file.path)?;
@@ -44,10 +47,9 @@ pub(super) fn changes_since(
             continue;
         }
         let now = match now {
-            // It has not gone. A rule that leaves it out now has come.
-            None if is_left_out(&file.path) => continue,
-            None => FileState::Missing,
-            Some(now) => state(workspace, &file.path, now),
+            // It may be in a directory that was left out and has another path now.
+            None => state_at(workspace, &mut opened, &file.path),
+            Some(now) => state(workspace, &mut opened, &file.path, now),
         };
         if now != file.state {
             let change = NewChange::of(file.path.clone(), file.state.clone(), now);
@@ -56,7 +58,7 @@ pub(super) fn changes_since(
     }
     for (path, now) in &after.entries {
         if !paths.contains(&**path) {
-            let now = state(workspace, path, now);
+            let now = state(workspace, &mut opened, path, now);
             changes.push(NewChange::of(path.clone(), FileState::Missing, now));
         }
     }
@@ -64,15 +66,21 @@ pub(super) fn changes_since(
 }
 
 /// Reads the entry, if it is a file.
-fn state(workspace: &Workspace, path: &Path, seen: &Seen) -> FileState {
+fn state(workspace: &Workspace, opened: &mut OpenedDirs, path: &Path, seen: &Seen) -> FileState {
     match &seen.state {
-        Kind::File => match workspace.place(path).ok().flatten().map(|place| place.look(0)) {
-            Some(Ok(found)) => found.state,
-            Some(Err(_)) | None => FileState::Other,
-        },
+        Kind::File => state_at(workspace, opened, path),
         Kind::Link(target) => FileState::Link { target: target.clone() },
         Kind::Dir => FileState::Dir { mode: seen.mode },
         Kind::Other => FileState::Other,
+    }
+}
+
+/// Looks at the path. Nothing is at one above which a link is.
+fn state_at(workspace: &Workspace, opened: &mut OpenedDirs, path: &Path) -> FileState {
+    match opened.look(workspace, path, 0) {
+        Ok(found) => found.state,
+        Err(PlaceError::Link) => FileState::Missing,
+        Err(_) => FileState::Other,
     }
 }
 

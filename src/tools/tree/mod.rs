@@ -14,18 +14,20 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::{WorkDir, Workspace};
-use crate::{
-    core::error_chain,
-    journal::{
-        Change, Entry, FileStamp, FileState, JournalError, OpenCommand, TreeFile, parse_tree, tree_bytes,
-    },
+use super::{WorkDir, Workspace, workspace::OpenedDirs};
+use crate::journal::{
+    Change, Entry, FileStamp, FileState, JournalError, NewChange, OpenCommand, TreeFile, parse_tree,
+    tree_bytes,
 };
 use compare::{changes_since, is_racy};
-use scan::{Scan, Seen, scan};
+use scan::{LookBefore, Scan, Seen, TooMany, scan};
 
-/// The most entries of a tree that is compared.
+/// The most entries of a tree that is recorded before a command.
 const MAX_ENTRIES: usize = 50_000;
+/// The most entries of a tree that is compared with what was recorded. A command can make many.
+const MAX_ENTRIES_AFTER: usize = 500_000;
+/// The reason why a tree is not compared.
+const TOO_MANY: &str = "there are more than 500000 files and directories now";
 /// The most bytes of contents that are kept before one command.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -89,7 +91,7 @@ impl TreeBefore<'_> {
     /// Returns the path at which a file or a directory was that looks like this now. A file may not have changed since.
     pub(super) fn path_of(&self, stamp: FileStamp, is_dir: bool) -> Option<PathBuf> {
         let Self::Seen(scan) = self else { return None };
-        let left_out = || scan.left_out.iter().find(|(_, inode)| is_dir && **inode == stamp.inode);
+        let left_out = || scan.left_out.iter().find(|(_, id)| is_dir && id.inode == stamp.inode);
         let was_here = |seen: &Seen| {
             let then = seen.stamp;
             let is_same_file = then.bytes == stamp.bytes && then.modified == stamp.modified;
@@ -114,7 +116,7 @@ impl TreeBefore<'_> {
 pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
     let Some((entry, ..)) = work_dir.recording() else { return NotCovered::default() };
     let limits = limits(entry);
-    match scan(work_dir.workspace(), limits) {
+    match scan(work_dir.workspace(), limits, None) {
         Ok(scan) => NotCovered {
             everything: false,
             files: scan.over(limits).map(|(path, _)| path.clone()).collect(),
@@ -125,52 +127,76 @@ pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
 }
 
 /// Runs a command and records what it has changed. What is recorded before it is enough to take it back if this process is
-/// ended meanwhile.
+/// ended meanwhile. `clean` comes after the command and before the tree is compared. Returns what that gave, and what undo cannot
+/// take back, which was not known before.
 ///
 /// Costs one look at each entry of the tree before and after, and a read of each file that was not seen so before.
 ///
 /// # Errors
 ///
 /// [`JournalError`] if the tree cannot be recorded. The command has not run then.
-pub(super) fn run_covered<T>(
+pub(super) fn run_covered<R, T>(
     work_dir: &WorkDir,
-    run: impl FnOnce(TreeBefore<'_>) -> T,
-) -> Result<T, JournalError> {
-    let Some((entry, call, tool)) = work_dir.recording() else { return Ok(run(TreeBefore::NotRecorded)) };
+    run: impl FnOnce(TreeBefore<'_>) -> R,
+    clean: impl FnOnce(R, TreeBefore<'_>) -> T,
+) -> Result<(T, Option<String>), JournalError> {
+    let workspace = work_dir.workspace();
+    let run = |tree: TreeBefore<'_>| {
+        let mode = workspace.root_mode();
+        let result = run(tree);
+        let root_changes = mode.ok().and_then(|mode| keep_usable(workspace, mode));
+        (clean(result, tree), root_changes)
+    };
+    let Some((entry, call, tool)) = work_dir.recording() else {
+        return Ok((run(TreeBefore::NotRecorded).0, None));
+    };
     let limits = limits(entry);
-    let Ok(before) = scan(work_dir.workspace(), limits) else { return Ok(run(TreeBefore::TooLarge)) };
+    let Ok(before) = scan(workspace, limits, None) else {
+        entry.record_uncovered(call)?;
+        return Ok((run(TreeBefore::TooLarge).0, None));
+    };
     let started = SystemTime::now();
     let mut kept = Vec::new();
     entry.record_command_start(call, tool, || {
-        kept = keep(work_dir.workspace(), entry, &before, limits)?;
+        kept = keep(workspace, entry, &before, limits)?;
         Ok(tree_bytes(&kept))
     })?;
-    let result = run(TreeBefore::Seen(&before));
-    let recorded = match scan(work_dir.workspace(), limits) {
-        Ok(after) => {
-            let racy = |seen: &Seen| is_racy(seen, started);
-            let changes = changes_since(
-                work_dir.workspace(),
-                &kept,
-                Some((&before, &racy as &dyn Fn(&Seen) -> bool)),
-                &after,
-            );
-            entry.record_command_end(call, tool, changes)
-        }
+    let (result, root_changes) = run(TreeBefore::Seen(&before));
+    let look = LookBefore::new(&kept, Some(&before.rules));
+    let Ok(after) = scan(workspace, Limits { entries: MAX_ENTRIES_AFTER, ..limits }, Some(&look)) else {
         // The record of the start stays, so that an undo can compare with it when the tree is smaller again.
-        Err(_) => Ok(()),
+        return Ok((result, Some(format!("`kontekst undo` cannot take this back: {TOO_MANY}."))));
     };
-    if let Err(error) = recorded {
-        tracing::error!(error = error_chain(&error), "the changes of a command were not recorded");
+    let racy = |seen: &Seen| is_racy(seen, started);
+    let mut changes =
+        changes_since(workspace, &kept, Some((&before, &racy as &dyn Fn(&Seen) -> bool)), &after);
+    changes.extend(root_changes.into_iter().flatten());
+    let note = entry
+        .record_command_end(call, tool, changes)
+        .err()
+        .map(|error| format!("What it has changed is not recorded for `kontekst undo`: {}.", error.reason()));
+    Ok((result, note))
+}
+
+/// Puts the mode of the working directory back if a command has kept the owner out of it, because nothing works there then: no
+/// run, no undo, and no daemon if its data directory is in it. Returns both changes.
+fn keep_usable(workspace: &Workspace, before: u32) -> Option<[NewChange; 2]> {
+    const USABLE: u32 = 0o500;
+    let now = workspace.root_mode().ok()?;
+    if before & USABLE & !now == 0 {
+        return None;
     }
-    Ok(result)
+    workspace.set_root_mode(before).ok()?;
+    let [before, now] = [before, now].map(|mode| FileState::Dir { mode });
+    let change = |from: &FileState, to: &FileState| NewChange::of(PathBuf::new(), from.clone(), to.clone());
+    Some([change(&before, &now), change(&now, &before)])
 }
 
 /// Returns the changes of a command whose end was not recorded: everything that is not as it was before.
 ///
 /// # Errors
 ///
-/// [`JournalError`] if the record of the tree cannot be read.
+/// [`JournalError`] if the record of the tree cannot be read, or if the tree has too many entries to be compared.
 pub(super) fn changes_of(
     workspace: &Workspace,
     entry_contents: &crate::journal::Contents,
@@ -178,9 +204,9 @@ pub(super) fn changes_of(
     file_bytes: u64,
 ) -> Result<Vec<Change>, JournalError> {
     let kept = parse_tree(&entry_contents.read(command.tree, command.bytes)?);
-    let limits = Limits { entries: MAX_ENTRIES * 2, bytes: MAX_BYTES, file_bytes };
-    let Ok(after) = scan(workspace, limits) else { return Ok(Vec::new()) };
-    let changes = changes_since(workspace, &kept, None, &after).into_iter().map(|change| Change {
+    let limits = Limits { entries: MAX_ENTRIES_AFTER, bytes: MAX_BYTES, file_bytes };
+    let changes = compare(workspace, limits, &kept).map_err(|TooMany| JournalError::NotCompared(TOO_MANY))?;
+    let changes = changes.into_iter().map(|change| Change {
         call: command.call.clone(),
         tool: command.tool.clone(),
         at: command.at,
@@ -190,6 +216,17 @@ pub(super) fn changes_of(
         not_kept: change.not_kept,
     });
     Ok(changes.collect())
+}
+
+/// Compares the tree with a record of it.
+fn compare(workspace: &Workspace, limits: Limits, kept: &[TreeFile]) -> Result<Vec<NewChange>, TooMany> {
+    // An earlier version has recorded neither the root nor what was left out.
+    let is_early = kept.iter().all(|file| !file.path.as_os_str().is_empty());
+    let look = LookBefore::new(kept, None);
+    let after = scan(workspace, limits, (!is_early).then_some(&look))?;
+    let mut changes = changes_since(workspace, kept, None, &after);
+    changes.retain(|change| !is_early || !change.path.as_os_str().is_empty());
+    Ok(changes)
 }
 
 fn limits(entry: &Entry) -> Limits {
@@ -207,6 +244,7 @@ fn keep(
     let over: std::collections::BTreeSet<&PathBuf> = tree.over(limits).map(|(path, _)| path).collect();
     let mut known = journal.seen_files(&entry.head().dir);
     let (mut files, mut added, mut new) = (Vec::new(), 0, 0);
+    let mut opened = OpenedDirs::to_look();
     for (path, seen) in &tree.entries {
         let state = match &seen.state {
             scan::Kind::File if over.contains(path) => None,
@@ -215,7 +253,7 @@ fn keep(
                 let is_known = known.get(path).filter(|(of, ..)| *of == stamp);
                 let content = match is_known {
                     Some((_, sha256, bytes)) => Some((*sha256, *bytes)),
-                    None => match workspace.open_real(path) {
+                    None => match opened.open_file(workspace, path) {
                         Some(file) => journal.contents().keep_file(&file, limits.file_bytes)?.map(|kept| {
                             added += if kept.new { kept.bytes } else { 0 };
                             new += usize::from(kept.new);
@@ -236,8 +274,15 @@ fn keep(
             scan::Kind::Other => Some(FileState::Other),
         };
         let not_kept = state.is_none();
-        files.push(TreeFile { path: path.clone(), state: state.unwrap_or(FileState::Other), not_kept });
+        let state = state.unwrap_or(FileState::Other);
+        files.push(TreeFile { path: path.clone(), state, not_kept, left_out: None });
     }
+    files.extend(tree.left_out.iter().map(|(path, id)| TreeFile {
+        path: path.clone(),
+        state: FileState::Other,
+        not_kept: true,
+        left_out: Some(*id),
+    }));
     if new > 0 {
         journal.contents().sync()?;
         journal.note_added(added);

@@ -1,24 +1,25 @@
 //! Looks at every entry of a tree, and reads none.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
     os::{
-        fd::OwnedFd,
+        fd::{AsFd as _, OwnedFd},
         unix::ffi::{OsStrExt as _, OsStringExt as _},
     },
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags, Stat},
+    fs::{self, AtFlags, Dir, FileType, Stat},
     io::Errno,
 };
 
 use super::Limits;
 use crate::{
-    journal::FileStamp,
-    tools::{Workspace, gitignore::IgnoreRules},
+    config::DirId,
+    journal::{FileStamp, TreeFile},
+    tools::{Workspace, gitignore::IgnoreRules, workspace::open_listed},
 };
 
 /// The deepest directory that is looked into. Each level holds an open handle.
@@ -28,11 +29,40 @@ const LEFT_OUT: [&str; 7] =
     [".git", "node_modules", "target", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
 
 /// A tree at one moment.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(in crate::tools) struct Scan {
+    /// With the root, whose path is empty.
     pub(super) entries: BTreeMap<PathBuf, Seen>,
-    /// The directories that were left out, with the numbers by which the file system knows them.
-    pub(super) left_out: BTreeMap<PathBuf, u64>,
+    /// The directories that were left out.
+    pub(super) left_out: BTreeMap<PathBuf, DirId>,
+    /// The ignore rules that count in each directory.
+    pub(super) rules: Rules,
+}
+
+/// The ignore rules that count in each directory.
+pub(super) type Rules = BTreeMap<PathBuf, IgnoreRules>;
+
+/// An earlier look at the same tree, by whose rules a later one leaves out directories. What a command has written into ignore
+/// files since hides nothing.
+pub(super) struct LookBefore<'a> {
+    paths: BTreeSet<&'a Path>,
+    left_out: BTreeMap<&'a Path, DirId>,
+    /// By the number of the directory.
+    ids: BTreeMap<u64, DirId>,
+    rules: Option<&'a Rules>,
+}
+
+impl<'a> LookBefore<'a> {
+    /// Without `rules`, because they were not recorded, only what was left out is left out again.
+    pub(super) fn new(recorded: &'a [TreeFile], rules: Option<&'a Rules>) -> Self {
+        let left_out = |file: &'a TreeFile| file.left_out.map(|id| (&*file.path, id));
+        Self {
+            paths: recorded.iter().filter(|file| file.left_out.is_none()).map(|file| &*file.path).collect(),
+            left_out: recorded.iter().filter_map(left_out).collect(),
+            ids: recorded.iter().filter_map(|file| file.left_out).map(|id| (id.inode, id)).collect(),
+            rules,
+        }
+    }
 }
 
 /// One entry of a tree.
@@ -55,10 +85,18 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct TooMany;
 
-/// Looks at the tree. Links are not followed.
-pub(super) fn scan(workspace: &Workspace, limits: Limits) -> Result<Scan, TooMany> {
-    let mut walk = Walk { workspace, limits, scan: Scan::default() };
-    if let Ok(root) = workspace.open_dir("") {
+/// Looks at the tree. Links are not followed. Without an earlier look, the ignore rules count as they are now.
+pub(super) fn scan(
+    workspace: &Workspace,
+    limits: Limits,
+    before: Option<&LookBefore<'_>>,
+) -> Result<Scan, TooMany> {
+    let mut walk = Walk { workspace, limits, before, scan: Scan::default() };
+    if let Ok(stat) = fs::fstat(workspace.root()) {
+        let seen = Seen { state: Kind::Dir, mode: stat.st_mode & 0o7777, stamp: stamp(&stat) };
+        walk.scan.entries.insert(PathBuf::new(), seen);
+    }
+    if let Ok((root, _opened)) = workspace.list_root() {
         walk.directory(&root, Path::new(""), 0, workspace.outer_rules())?;
     }
     Ok(walk.scan)
@@ -83,6 +121,7 @@ impl Scan {
 struct Walk<'a> {
     workspace: &'a Workspace,
     limits: Limits,
+    before: Option<&'a LookBefore<'a>>,
     scan: Scan,
 }
 
@@ -94,8 +133,8 @@ impl Walk<'_> {
         depth: usize,
         rules: &IgnoreRules,
     ) -> Result<(), TooMany> {
-        let rules = rules.with_file_in(&path.to_string_lossy(), self.workspace);
-        // A directory that cannot be read has nothing that a command of this user changes.
+        let rules = self.rules_in(path, rules);
+        self.scan.rules.insert(path.to_owned(), rules.clone());
         let Ok(listing) = Dir::read_from(dir) else { return Ok(()) };
         for entry in listing.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
@@ -104,31 +143,61 @@ impl Walk<'_> {
             }
             let path = path.join(name);
             let Some((seen, is_dir)) = look(dir, name) else { continue };
-            if is_dir
-                && (is_left_out(name)
-                    || depth >= MAX_DEPTH
-                    || rules.is_ignored(&path.to_string_lossy(), true))
-            {
-                self.scan.left_out.insert(path, seen.stamp.inode);
+            if !is_dir {
+                self.add(path, seen)?;
                 continue;
             }
-            if self.scan.entries.len() >= self.limits.entries {
-                return Err(TooMany);
-            }
-            self.scan.entries.insert(path.clone(), seen);
-            if is_dir {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                if let Ok(inner) = fs::openat(dir, name, flags, Mode::empty()) {
+            match open_listed(dir.as_fd(), name) {
+                Ok((inner, _opened)) if !self.leaves_out(&path, depth, &seen, &inner, &rules) => {
+                    self.add(path.clone(), seen)?;
                     self.directory(&inner, &path, depth + 1, &rules)?;
+                }
+                // What belongs to another user and cannot be listed is named like everything that is left out.
+                Ok((inner, _)) => {
+                    self.scan.left_out.insert(path, DirId::of(&inner).unwrap_or(seen.id()));
+                }
+                Err(_) => {
+                    self.scan.left_out.insert(path, seen.id());
                 }
             }
         }
         Ok(())
     }
+
+    fn add(&mut self, path: PathBuf, seen: Seen) -> Result<(), TooMany> {
+        // The root is one of them.
+        if self.scan.entries.len() > self.limits.entries {
+            return Err(TooMany);
+        }
+        self.scan.entries.insert(path, seen);
+        Ok(())
+    }
+
+    fn rules_in(&self, path: &Path, above: &IgnoreRules) -> IgnoreRules {
+        match self.before {
+            None => above.with_file_in(&path.to_string_lossy(), self.workspace),
+            Some(before) => before.rules.and_then(|rules| rules.get(path)).unwrap_or(above).clone(),
+        }
+    }
+
+    fn leaves_out(&self, path: &Path, depth: usize, seen: &Seen, dir: &OwnedFd, rules: &IgnoreRules) -> bool {
+        let by_name = path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|left_out| name == *left_out));
+        if by_name || depth >= MAX_DEPTH {
+            return true;
+        }
+        let ignored = || rules.is_ignored(&path.to_string_lossy(), true);
+        let Some(before) = self.before else { return ignored() };
+        let is_same = |id: &DirId| DirId::of(dir).is_ok_and(|now| now.is_same(id));
+        // What was left out may have another path now.
+        (!before.paths.contains(path) && (before.left_out.contains_key(path) || ignored()))
+            || before.ids.get(&seen.stamp.inode).is_some_and(is_same)
+    }
 }
 
-fn is_left_out(name: &OsStr) -> bool {
-    LEFT_OUT.iter().any(|left_out| name == *left_out)
+impl Seen {
+    fn id(&self) -> DirId {
+        DirId { device: None, inode: self.stamp.inode, born: None }
+    }
 }
 
 /// Returns what is there, and whether it is a directory. `None` if it has just gone.

@@ -13,10 +13,8 @@ use crate::{
     tools::undo::{UndoPlan, UndoStep, tests::TestUndo},
 };
 
-/// Runs a line in the working directory and records what it changes.
 fn run(test: &TestUndo, line: &str) {
-    let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
-    run_covered(&work_dir, |_| sh(test, line)).unwrap();
+    test.command(line);
 }
 
 fn sh(test: &TestUndo, line: &str) {
@@ -132,12 +130,12 @@ fn a_tree_with_too_many_files_is_said() {
     );
     assert_eq!(TreeBefore::NotRecorded.note(), None);
     let limits = |entries| Limits { entries, bytes: 100, file_bytes: 100 };
-    assert!(scan(test.work_dir.workspace(), limits(11)).is_ok());
-    assert!(scan(test.work_dir.workspace(), limits(10)).is_err());
+    assert!(scan(test.work_dir.workspace(), limits(11), None).is_ok());
+    assert!(scan(test.work_dir.workspace(), limits(10), None).is_err());
     test.put("a", "12345678901234567890");
     test.put("b", "12345678901234567890");
     let limits = Limits { bytes: 30, ..limits(100) };
-    let tree = scan(test.work_dir.workspace(), limits).unwrap();
+    let tree = scan(test.work_dir.workspace(), limits, None).unwrap();
     let over: Vec<_> = tree.over(limits).map(|(path, _)| path.to_str().unwrap()).collect();
     assert_eq!(over, ["b"], "the second file does not fit any more");
 }
@@ -152,10 +150,11 @@ fn an_interrupted_command_is_taken_back_too() {
     let before = test.tree();
     let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
     let interrupted = catch_unwind(AssertUnwindSafe(|| {
-        run_covered(&work_dir, |_| {
+        let run = |_: TreeBefore<'_>| {
             sh(&test, "echo after > f; rm gone; mkdir -p new/dir; echo x > new/dir/x");
             panic!("as if the process had ended");
-        })
+        };
+        run_covered(&work_dir, run, |(), _| ())
     }));
     assert!(interrupted.is_err());
     let run = test.run.clone();
@@ -163,8 +162,107 @@ fn an_interrupted_command_is_taken_back_too() {
     assert_eq!((entry.changes.len(), entry.open_commands.len()), (0, 1));
     // The contents that the record needs stay when the journal is pruned.
     test.journal.prune();
-    let plan = UndoPlan::new(&test.work_dir, &test.journal, &entry, None).unwrap();
+    let plan = UndoPlan::new(&test.work_dir, &test.journal, &entry, None, &|_, _| {}).unwrap();
     assert!(plan.files.iter().all(|file| matches!(file.step, UndoStep::Restore { .. })), "{plan:?}");
     assert_eq!(test.undo(&run), []);
     assert_eq!(test.tree(), before);
+}
+
+#[test]
+fn rules_that_a_command_writes_hide_nothing() {
+    for line in [
+        "echo 'd/' > .gitignore; echo evil > d/b",
+        "echo '*' > .gitignore; echo evil > d/b; mkdir n; echo x > n/x",
+        "echo 'd/' > .gitignore; rm d/b",
+        "echo 'in/' > d/.gitignore; echo evil > d/in/c; echo x > d/in/new",
+        "rm -r d; mkdir d; echo '*' > d/.gitignore; mkdir d/in; echo evil > d/in/c",
+        "mkdir n; echo '*' > n/.gitignore; mkdir n/in; echo x > n/in/x",
+        "mv d target; echo evil > target/b; mv target d",
+        "echo evil > .gitignore; mkdir built/n; mv d/in built/n",
+    ] {
+        let mut test = TestUndo::new();
+        test.put(".gitignore", "built/\n");
+        fs::create_dir_all(test.file("d/in")).unwrap();
+        fs::create_dir(test.file("built")).unwrap();
+        for name in ["d/b", "d/in/c", "built/made"] {
+            test.put(name, "before\n");
+        }
+        let before = test.tree();
+        run(&test, line);
+        let id = test.run.clone();
+        assert_eq!(test.undo(&id), [], "{line}");
+        let mut after = test.tree();
+        after.retain(|(path, _)| !path.starts_with(test.file("built/n")));
+        assert_eq!(after, before, "{line}");
+    }
+}
+
+/// The rules of before are not recorded, only what they left out.
+#[test]
+fn rules_that_an_interrupted_command_writes_hide_nothing() {
+    let mut test = TestUndo::new();
+    test.put(".gitignore", "built/\n");
+    fs::create_dir_all(test.file("d/built")).unwrap();
+    test.put("d/b", "before\n");
+    test.put("d/built/made", "before\n");
+    let before = test.tree();
+    let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
+    let interrupted = catch_unwind(AssertUnwindSafe(|| {
+        let run = |_: TreeBefore<'_>| {
+            sh(&test, "echo '*/' > .gitignore; echo evil > d/b; mkdir e; echo x > e/x; mv d/built e");
+            panic!("as if the process had ended");
+        };
+        run_covered(&work_dir, run, |(), _| ())
+    }));
+    assert!(interrupted.is_err());
+    let id = test.run.clone();
+    assert_eq!(test.undo(&id), []);
+    assert_eq!(test.content("d/b"), "before\n");
+    assert!(!test.file("e/x").exists());
+    sh(&test, "mv e/built d; rmdir e");
+    assert_eq!(test.tree(), before);
+}
+
+#[test]
+fn a_directory_that_was_left_out_is_so_under_another_name() {
+    let mut test = TestUndo::new();
+    fs::create_dir_all(test.file("d/built")).unwrap();
+    test.put("d/.gitignore", "built/\n");
+    test.put("d/built/made", "before\n");
+    run(&test, "mv d e; mkdir d; echo x > d/x");
+    let mut paths = changed(&test);
+    paths.sort();
+    assert_eq!(paths, ["d/.gitignore", "d/x", "e", "e/.gitignore"]);
+    let id = test.run.clone();
+    assert_eq!(test.undo(&id), []);
+    assert_eq!(test.content("e/built/made"), "before\n", "it is not known to undo, so it stays");
+    assert_eq!(test.content("d/.gitignore"), "built/\n");
+}
+
+#[test]
+fn a_command_does_not_run_if_the_tree_cannot_be_kept() {
+    let test = TestUndo::new();
+    test.put("f", "before\n");
+    // As a full disk, for every user.
+    fs::create_dir_all(test.file("../home/undo")).unwrap();
+    fs::write(test.file("../home/undo/contents"), "").unwrap();
+    let work_dir = test.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
+    let refused = run_covered(&work_dir, |_| panic!("it runs"), |(), _| ());
+    assert!(matches!(refused, Err(JournalError::Path(_) | JournalError::Home(_))));
+}
+
+#[test]
+fn a_tree_that_cannot_be_compared_any_more_is_an_error_and_not_an_empty_list() {
+    let test = TestUndo::new();
+    (0..3).for_each(|n| test.put(&format!("f{n}"), ""));
+    let entries = |entries| Limits { entries, bytes: 0, file_bytes: 0 };
+    let kept = |path: &str| TreeFile {
+        path: path.into(),
+        state: FileState::Dir { mode: 0o700 },
+        not_kept: false,
+        left_out: None,
+    };
+    let (kept, workspace) = ([kept("")], test.work_dir.workspace());
+    assert!(compare(workspace, entries(2), &kept).is_err());
+    assert_eq!(compare(workspace, entries(3), &kept).unwrap().len(), 4);
 }

@@ -9,10 +9,13 @@ use std::{
 
 use rustix::fs::Dir;
 
-use super::{PlannedFile, UndoStep, look, preview};
+use super::{PlannedFile, UndoStep, preview};
 use crate::{
     journal::FileState,
-    tools::{Workspace, workspace::is_left_behind},
+    tools::{
+        Workspace,
+        workspace::{OpenedDirs, is_left_behind},
+    },
 };
 
 /// The most files that one undo removes.
@@ -21,13 +24,18 @@ const MAX_FILES: usize = 100;
 /// Plans to remove the temporary files in the directories of these paths.
 pub(super) fn plan<'a>(
     workspace: &Workspace,
+    opened: &mut OpenedDirs,
     paths: impl Iterator<Item = &'a Path>,
     limit: u64,
 ) -> Vec<PlannedFile> {
     let dirs: BTreeSet<&Path> = paths.filter_map(Path::parent).collect();
-    let files = dirs.into_iter().flat_map(|dir| names_in(workspace, dir)).take(MAX_FILES);
-    let planned = files.filter_map(|path| {
-        let found = look(workspace, &path, limit).ok()?;
+    let names = dirs.into_iter().flat_map(|dir| {
+        opened.enter(workspace, dir);
+        names_in(workspace, dir)
+    });
+    let files: Vec<PathBuf> = names.take(MAX_FILES).collect();
+    let planned = files.into_iter().filter_map(|path| {
+        let found = opened.look(workspace, &path, limit).ok()?;
         let is_file = matches!(found.state, FileState::File { .. } | FileState::Link { .. });
         let preview = preview::of(&path, &found, &FileState::Missing, None);
         let step = UndoStep::Restore { now: found.state, to: FileState::Missing, preview };

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     WorkDir, Workspace, tree,
-    workspace::{Found, PlaceError},
+    workspace::{Found, OpenedDirs, PlaceError},
 };
 use crate::{
     core::hex,
@@ -56,17 +56,20 @@ pub enum UndoStep {
     Refuse(String),
 }
 
+/// The most paths, and about the most bytes of contents, that are looked at or restored in one step.
+const BATCH_PATHS: usize = 1000;
+const BATCH_BYTES: usize = 32 << 20;
+
 /// The reasons why files are refused.
 const CHANGED_SINCE: &str = "it was changed since";
 const CHANGED_BETWEEN: &str = "it was changed by something else between two changes of the run";
 const NOT_KEPT: &str = "its content before the run was too large to be kept";
 const GONE: &str = "its content before the run is not in the journal any more";
-const NAMES: &str = "it has other names, whose mode would change with it";
 const SPECIAL: &str = "it was a device, a socket or a FIFO";
 
 impl UndoPlan {
     /// Plans to take back the changes of `entry`, or only those of one call. Reads the files and changes nothing. Paths that
-    /// are as they were before are left out.
+    /// are as they were before are left out. `progress` is told how many of how many paths were looked at.
     ///
     /// Costs a read of each file that was changed.
     ///
@@ -78,6 +81,7 @@ impl UndoPlan {
         journal: &Journal,
         entry: &StoredEntry,
         call: Option<&str>,
+        progress: &dyn Fn(usize, usize),
     ) -> Result<Self, JournalError> {
         let mut chains: BTreeMap<&Path, Vec<&Change>> = BTreeMap::new();
         let unfinished = unfinished(work_dir, journal, entry)?;
@@ -86,27 +90,26 @@ impl UndoPlan {
             chains.entry(&change.path).or_default().push(change);
         }
         let limit = journal.max_file_bytes();
-        let mut left_behind =
-            work_dir.run_sandboxed(|workspace| left_behind::plan(workspace, chains.keys().copied(), limit));
-        let mut files = Vec::new();
-        for (path, chain) in chains {
-            let found = work_dir.run_sandboxed(|workspace| look(workspace, path, limit));
-            let step = match found {
-                // The run made the link, and it goes before this is restored.
-                Err(PlaceError::Link) if goes_from_link_to_dir(&files, path) => {
-                    plan_file(journal, path, &Found::missing(), &chain)?
-                }
-                // The run removed it and made the link, so nothing of the run is behind the link.
-                Err(PlaceError::Link) if ends_missing(&chain) => {
-                    let step = plan_file(journal, path, &Found::missing(), &chain)?;
-                    step.map(|_| UndoStep::Refuse(PlaceError::Link.to_string()))
-                }
-                Err(error) => Some(UndoStep::Refuse(error.to_string())),
-                Ok(found) => plan_file(journal, path, &found, &chain)?,
-            };
-            files.extend(step.map(|step| PlannedFile { path: path.to_owned(), step }));
+        let mut opened = OpenedDirs::to_look();
+        let (mut files, mut looked_at) = (Vec::new(), 0);
+        let mut paths = chains.keys().copied();
+        loop {
+            progress(looked_at, chains.len());
+            let looked =
+                work_dir.run_sandboxed(|workspace| look_at_some(workspace, &mut opened, &mut paths, limit));
+            if looked.is_empty() {
+                break;
+            }
+            looked_at += looked.len();
+            for (path, found) in looked {
+                let step = plan_found(journal, &files, path, found, &chains[path])?;
+                files.extend(step.map(|step| PlannedFile { path: path.to_owned(), step }));
+            }
         }
-        left_behind.retain(|left| files.iter().all(|file| file.path != left.path));
+        let mut left_behind = work_dir.run_sandboxed(|workspace| {
+            left_behind::plan(workspace, &mut opened, chains.keys().copied(), limit)
+        });
+        left_behind.retain(|left| !chains.contains_key(&*left.path));
         files.extend(left_behind);
         files.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(Self { files })
@@ -165,11 +168,43 @@ fn unfinished(
     Ok(changes)
 }
 
-/// Looks at a path. A directory that is missing on the way counts as a missing file.
-fn look(workspace: &Workspace, path: &Path, limit: u64) -> Result<Found, PlaceError> {
-    match workspace.place(path)? {
-        Some(place) => place.look(limit),
-        None => Ok(Found::missing()),
+/// Looks at the next paths, as many as may be held in memory together.
+fn look_at_some<'a>(
+    workspace: &Workspace,
+    opened: &mut OpenedDirs,
+    paths: &mut (impl Iterator<Item = &'a Path> + Send),
+    limit: u64,
+) -> Vec<(&'a Path, Result<Found, PlaceError>)> {
+    let (mut looked, mut bytes) = (Vec::new(), 0);
+    while looked.len() < BATCH_PATHS && bytes < BATCH_BYTES {
+        let Some(path) = paths.next() else { break };
+        let found = opened.look(workspace, path, limit);
+        bytes += found.as_ref().ok().and_then(|found| found.content.as_ref()).map_or(0, Vec::len);
+        looked.push((path, found));
+    }
+    looked
+}
+
+/// Plans one path, after those above it. Returns `None` if there is nothing to do.
+fn plan_found(
+    journal: &Journal,
+    planned: &[PlannedFile],
+    path: &Path,
+    found: Result<Found, PlaceError>,
+    chain: &[&Change],
+) -> Result<Option<UndoStep>, JournalError> {
+    match found {
+        // The run made the link, and it goes before this is restored.
+        Err(PlaceError::Link) if goes_from_link_to_dir(planned, path) => {
+            plan_file(journal, path, &Found::missing(), chain)
+        }
+        // The run removed it and made the link, so nothing of the run is behind the link.
+        Err(PlaceError::Link) if ends_missing(chain) => {
+            let step = plan_file(journal, path, &Found::missing(), chain)?;
+            Ok(step.map(|_| UndoStep::Refuse(PlaceError::Link.to_string())))
+        }
+        Err(error) => Ok(Some(UndoStep::Refuse(error.to_string()))),
+        Ok(found) => plan_file(journal, path, &found, chain),
     }
 }
 
@@ -196,7 +231,6 @@ fn plan_file(
     let content = match &to {
         FileState::Other if not_kept => return refuse(NOT_KEPT),
         FileState::Other => return refuse(SPECIAL),
-        FileState::File { .. } if same && found.names > 1 => return refuse(NAMES),
         FileState::File { .. } if same => None,
         FileState::File { .. } if not_kept => return refuse(NOT_KEPT),
         FileState::File { sha256, bytes, .. } => match journal.contents().read(*sha256, *bytes) {

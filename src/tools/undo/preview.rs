@@ -9,7 +9,7 @@ use crate::{
 
 /// Returns the description of one step, as a diff where both sides are text. It ends with a newline.
 pub(super) fn of(path: &Path, found: &Found, to: &FileState, content: Option<&[u8]>) -> String {
-    let name = path.to_string_lossy();
+    let name = if path.as_os_str().is_empty() { ".".into() } else { path.to_string_lossy() };
     let head = head(&name, &found.state, to);
     let (old, new) = match (&found.state, to) {
         (FileState::File { .. }, FileState::File { .. }) if content.is_none() => return head,

@@ -1,13 +1,16 @@
 //! Carries out a plan.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-use super::{PlannedFile, UndoPlan, UndoStep, look};
+use super::{BATCH_BYTES, BATCH_PATHS, PlannedFile, UndoPlan, UndoStep};
 use crate::{
-    journal::{FileState, Journal, NewChange},
+    journal::{FileState, Journal, JournalError, NewChange},
     tools::{
-        FileError, WorkDir, Workspace,
-        workspace::{Found, Place, PlaceError, Record},
+        WorkDir, Workspace,
+        workspace::{Found, OpenedDirs, Place, PlaceError, Record, Temporary},
     },
 };
 
@@ -34,19 +37,39 @@ struct Step<'a> {
     to: &'a FileState,
 }
 
+/// A file whose content is beside it, and which it takes when the disk has that.
+struct Written {
+    index: usize,
+    place: Place,
+    found: Found,
+    temporary: Temporary,
+}
+
 impl UndoPlan {
-    /// Restores what the plan says and reports each path to `report`. `work_dir` records it.
+    /// Restores what the plan says and reports each path to `report`. `work_dir` records it. Returns true if no path was
+    /// refused.
     ///
     /// First everything is removed that has to go, from the inside out, and then the rest is made, from the outside in. A
-    /// path that has changed since the plan was made is refused.
-    pub fn carry_out(&self, work_dir: &WorkDir, journal: &Journal, report: &mut dyn FnMut(Restored)) {
-        let mut removals = Vec::new();
-        let mut others = Vec::new();
+    /// path that has changed since the plan was made is refused. The disk has everything when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The error of the disk if it cannot be waited for.
+    pub fn carry_out(
+        &self,
+        work_dir: &WorkDir,
+        journal: &Journal,
+        report: &mut dyn FnMut(Restored),
+    ) -> io::Result<bool> {
+        let (mut removals, mut others) = (Vec::new(), Vec::new());
+        let mut is_whole = true;
+        let mut report = |path: &Path, result: RestoreResult| {
+            is_whole &= !matches!(result, RestoreResult::Refused(_));
+            report(Restored { path: path.to_owned(), result });
+        };
         for PlannedFile { path, step } in &self.files {
             match step {
-                UndoStep::Refuse(reason) => {
-                    report(Restored { path: path.clone(), result: RestoreResult::Refused(reason.clone()) });
-                }
+                UndoStep::Refuse(reason) => report(path, RestoreResult::Refused(reason.clone())),
                 UndoStep::Restore { now, to: FileState::Missing, .. } => {
                     removals.push(Step { path, now: now.clone(), to: &FileState::Missing });
                 }
@@ -59,81 +82,161 @@ impl UndoPlan {
                 UndoStep::Restore { now, to, .. } => others.push(Step { path, now: now.clone(), to }),
             }
         }
-        for step in removals.into_iter().rev().chain(others) {
-            let result = step.carry_out(work_dir, journal);
-            report(Restored { path: step.path.to_owned(), result });
+        removals.reverse();
+        removals.append(&mut others);
+        let mut opened = OpenedDirs::to_change();
+        let mut rest = &removals[..];
+        while !rest.is_empty() {
+            let contents = contents_of_some(rest, journal);
+            let (batch, later) = rest.split_at(contents.len());
+            let limit = journal.max_file_bytes();
+            let results = work_dir.restore_sandboxed(|workspace, record| {
+                Batch { workspace, opened: &mut opened, limit }.carry_out(batch, contents, record)
+            });
+            batch.iter().zip(results).for_each(|(step, result)| report(step.path, result));
+            rest = later;
         }
+        drop(opened);
+        work_dir.workspace().sync()?;
+        Ok(is_whole)
+    }
+}
+
+/// Reads the contents that the next steps need, as many as may be held in memory together: the sandbox opens nothing in the
+/// data directory.
+fn contents_of_some(steps: &[Step<'_>], journal: &Journal) -> Vec<Result<Option<Vec<u8>>, RestoreError>> {
+    let (mut contents, mut bytes) = (Vec::new(), 0);
+    for step in steps {
+        if contents.len() == BATCH_PATHS || bytes >= BATCH_BYTES {
+            break;
+        }
+        let content = match step.to {
+            FileState::File { sha256, bytes, .. } if !step.to.is_same_content(&step.now) => {
+                journal.contents().read(*sha256, *bytes).map(Some)
+            }
+            _ => Ok(None),
+        };
+        bytes += content.as_ref().ok().and_then(Option::as_ref).map_or(0, Vec::len);
+        contents.push(content.map_err(RestoreError::from));
+    }
+    contents
+}
+
+/// The means of some steps that are recorded together.
+struct Batch<'a> {
+    workspace: &'a Workspace,
+    opened: &'a mut OpenedDirs,
+    limit: u64,
+}
+
+impl Batch<'_> {
+    fn carry_out(
+        mut self,
+        steps: &[Step<'_>],
+        contents: Vec<Result<Option<Vec<u8>>, RestoreError>>,
+        record: Record<'_>,
+    ) -> Vec<RestoreResult> {
+        let mut changes = Vec::new();
+        let ready = steps.iter().zip(contents).map(|(step, content)| {
+            let (content, found) = content.and_then(|content| Ok((content, self.look_before(step)?)))?;
+            changes.push(step.change(found.as_ref()));
+            Ok((content, found))
+        });
+        let ready: Vec<Result<_, RestoreError>> = ready.collect();
+        let recorded = if changes.is_empty() { Ok(()) } else { record(changes) };
+        if let Err(error) = recorded {
+            return steps.iter().map(|_| RestoreResult::Refused(error.message())).collect();
+        }
+        let mut written = Vec::new();
+        let made = ready.into_iter().enumerate().map(|(index, ready)| {
+            let (content, found) = ready?;
+            written.extend(self.make(index, &steps[index], content, found)?);
+            Ok(())
+        });
+        let mut results: Vec<Result<(), RestoreError>> = made.collect();
+        // A file takes its name only when the disk has its content.
+        let synced = if written.is_empty() { Ok(()) } else { self.workspace.sync() };
+        for Written { index, place, found, temporary } in written {
+            self.opened.go_to(self.workspace, steps[index].path);
+            results[index] = match &synced {
+                Ok(()) => place.finish(temporary, &found).map_err(RestoreError::from),
+                Err(error) => {
+                    place.discard(&temporary);
+                    Err(RestoreError::NotSynced(error.to_string()))
+                }
+            };
+        }
+        results.into_iter().map(RestoreResult::from).collect()
+    }
+
+    /// Looks at what a step replaces, if an earlier step has no part in that.
+    fn look_before(&mut self, step: &Step<'_>) -> Result<Option<Found>, RestoreError> {
+        match step.now {
+            FileState::Missing | FileState::Dir { .. } => Ok(None),
+            _ => Ok(Some(self.look(step)?)),
+        }
+    }
+
+    fn look(&mut self, step: &Step<'_>) -> Result<Found, PlaceError> {
+        let found = self.opened.look(self.workspace, step.path, self.limit)?;
+        if found.state == step.now { Ok(found) } else { Err(PlaceError::Changed) }
+    }
+
+    fn make(
+        &mut self,
+        index: usize,
+        step: &Step<'_>,
+        content: Option<Vec<u8>>,
+        found: Option<Found>,
+    ) -> Result<Option<Written>, RestoreError> {
+        let found = match found {
+            // An earlier step may have removed another name of the same file, which shows in its times.
+            Some(found) if found.names == 1 => found,
+            _ => self.look(step)?,
+        };
+        self.opened.go_to(self.workspace, step.path);
+        let Some(place) = self.workspace.place(step.path)? else { return Err(RestoreError::NoDirectory) };
+        match step.to {
+            FileState::Missing => place.remove(&found)?,
+            FileState::File { mode, .. } => match content {
+                Some(content) => {
+                    let temporary = place.write(&content, *mode)?;
+                    return Ok(Some(Written { index, place, found, temporary }));
+                }
+                None if found.names > 1 => return Err(RestoreError::OtherNames),
+                None => place.set_mode(&found, *mode)?,
+            },
+            FileState::Link { target } => place.link(&found, target)?,
+            FileState::Dir { mode } => {
+                match found.state {
+                    FileState::Dir { .. } if self.opened.set_own_mode(step.path, *mode) => return Ok(None),
+                    FileState::Dir { .. } => place.set_mode(&found, *mode)?,
+                    FileState::Missing => place.make_dir(*mode)?,
+                    _ => place.remove(&found).and_then(|()| place.make_dir(*mode))?,
+                }
+                self.opened.forget(step.path);
+            }
+            FileState::Other => return Err(PlaceError::Special.into()),
+        }
+        Ok(None)
     }
 }
 
 impl Step<'_> {
-    fn carry_out(&self, work_dir: &WorkDir, journal: &Journal) -> RestoreResult {
-        // The sandbox opens nothing in the data directory, so the content is read before.
-        let content = match self.to {
-            FileState::File { sha256, bytes, .. } if !self.to.is_same_content(&self.now) => {
-                match journal.contents().read(*sha256, *bytes) {
-                    Ok(content) => Some(content),
-                    Err(error) => return RestoreResult::Refused(error.to_string()),
-                }
-            }
-            _ => None,
-        };
-        let limit = journal.max_file_bytes();
-        let restored = work_dir.restore_sandboxed(|workspace, record| {
-            self.restore(workspace, record, content.as_deref(), limit)
-        });
-        match restored {
-            Ok(()) => RestoreResult::Done,
-            Err(RestoreError::Place(PlaceError::NotEmpty)) => RestoreResult::Kept,
-            Err(error) => RestoreResult::Refused(error.to_string()),
-        }
+    fn change(&self, found: Option<&Found>) -> NewChange {
+        let content = found.and_then(|found| found.content.clone());
+        let not_kept = matches!(self.now, FileState::File { .. }) && content.is_none();
+        let change = NewChange::of(self.path.to_owned(), self.now.clone(), self.to.clone());
+        NewChange { content, not_kept, ..change }
     }
+}
 
-    fn restore(
-        &self,
-        workspace: &Workspace,
-        record: Record<'_>,
-        content: Option<&[u8]>,
-        limit: u64,
-    ) -> Result<(), RestoreError> {
-        let found = look(workspace, self.path, limit)?;
-        if found.state != self.now {
-            return Err(PlaceError::Changed.into());
-        }
-        let Some(place) = workspace.place(self.path)? else { return Err(RestoreError::NoDirectory) };
-        if matches!(found.state, FileState::Dir { .. })
-            && *self.to == FileState::Missing
-            && !place.is_empty_dir()?
-        {
-            return Err(PlaceError::NotEmpty.into());
-        }
-        record(vec![self.change(&found)])?;
-        Ok(self.make(&place, &found, content)?)
-    }
-
-    fn change(&self, found: &Found) -> NewChange {
-        let is_file = matches!(found.state, FileState::File { .. });
-        NewChange {
-            content: found.content.clone(),
-            not_kept: is_file && found.content.is_none(),
-            ..NewChange::of(self.path.to_owned(), found.state.clone(), self.to.clone())
-        }
-    }
-
-    fn make(&self, place: &Place, found: &Found, content: Option<&[u8]>) -> Result<(), PlaceError> {
-        match self.to {
-            FileState::Missing => place.remove(found),
-            FileState::File { mode, .. } => match content {
-                Some(content) => place.write(found, content, *mode),
-                None => place.set_mode(found, *mode),
-            },
-            FileState::Link { target } => place.link(found, target),
-            FileState::Dir { mode } => match found.state {
-                FileState::Dir { .. } => place.set_mode(found, *mode),
-                FileState::Missing => place.make_dir(*mode),
-                _ => place.remove(found).and_then(|()| place.make_dir(*mode)),
-            },
-            FileState::Other => Err(PlaceError::Special),
+impl From<Result<(), RestoreError>> for RestoreResult {
+    fn from(result: Result<(), RestoreError>) -> Self {
+        match result {
+            Ok(()) => Self::Done,
+            Err(RestoreError::Place(PlaceError::NotEmpty)) => Self::Kept,
+            Err(error) => Self::Refused(error.to_string()),
         }
     }
 }
@@ -142,8 +245,12 @@ impl Step<'_> {
 enum RestoreError {
     #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("{}", .0.message())]
-    Record(#[from] FileError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error("the directory that it was in is gone")]
     NoDirectory,
+    #[error("it has other names, whose mode would change with it")]
+    OtherNames,
+    #[error("the disk does not have its content: {0}")]
+    NotSynced(String),
 }

@@ -5,13 +5,15 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    config::{Home, ToolsConfig, UndoConfig},
+    config::{DirId, Home, ToolsConfig, UndoConfig},
     core::{CallId, Cancel, OwnListeners, RunId, ToolOutcome},
     journal::{Entry, EntryHead, Undoes},
     tools::{Executor, ToolBox, builtin},
@@ -75,7 +77,7 @@ impl TestUndo {
         let head = EntryHead {
             run: self.run.clone(),
             dir: PathBuf::new(),
-            inode: 0,
+            id: DirId::default(),
             at: 0,
             words: String::new(),
             undoes,
@@ -93,13 +95,26 @@ impl TestUndo {
         assert!(matches!(outcome, ToolOutcome::Done(_)), "{outcome:?}");
     }
 
+    /// Runs a line in the working directory and records what it changes.
+    pub(in crate::tools) fn command(&self, line: &str) {
+        let work_dir = self.work_dir.for_call(&CallId::new("command".to_owned()), "run_command");
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.file(""));
+        let run = |_: tree::TreeBefore<'_>| assert!(shell.status().unwrap().success(), "{line}");
+        tree::run_covered(&work_dir, run, |(), _| ()).unwrap();
+    }
+
+    fn root_mode(&self) -> u32 {
+        fs::metadata(self.file("")).unwrap().permissions().mode() & 0o7777
+    }
+
     fn write(&mut self, path: &str, content: &str) {
         self.call("write_file", &json!({"path": path, "content": content}));
     }
 
     fn plan(&self, run: &RunId, call: Option<&str>) -> UndoPlan {
         let entry = self.journal.read(run).unwrap();
-        UndoPlan::new(&self.work_dir, &self.journal, &entry, call).unwrap()
+        UndoPlan::new(&self.work_dir, &self.journal, &entry, call, &|_, _| {}).unwrap()
     }
 
     /// Takes a run back, in an entry of its own, and returns the paths that were not restored with the reasons.
@@ -116,7 +131,7 @@ impl TestUndo {
         let plan = self.plan(run, call);
         self.begin_run(Some(Undoes { run: run.clone(), call: call.unwrap_or_default().to_owned() }));
         let mut report = Vec::new();
-        plan.carry_out(&self.work_dir, &self.journal, &mut |restored| report.push(restored));
+        plan.carry_out(&self.work_dir, &self.journal, &mut |restored| report.push(restored)).unwrap();
         report
     }
 
@@ -130,20 +145,46 @@ impl TestUndo {
 }
 
 fn collect(dir: &Path, tree: &mut Vec<(PathBuf, String)>) {
-    for entry in fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+    let names: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for path in names {
         let meta = fs::symlink_metadata(&path).unwrap();
         let mode = meta.permissions().mode() & 0o7777;
+        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let what = if meta.is_symlink() {
             format!("link {:?}", fs::read_link(&path).unwrap())
         } else if meta.is_dir() {
+            set_mode(mode | 0o700);
             collect(&path, tree);
+            set_mode(mode);
             format!("dir {mode:o}")
+        } else if !meta.is_file() {
+            "other".to_owned()
         } else {
-            format!("file {mode:o} {:?}", fs::read(&path).unwrap())
+            set_mode(mode | 0o400);
+            let content = fs::read(&path).unwrap();
+            set_mode(mode);
+            format!("file {mode:o} {content:?}")
         };
         tree.push((path, what));
     }
+}
+
+/// Does it on a thread for which modes count, also if the test runs as root.
+pub(in crate::tools) fn as_ordinary_user(test: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        let done = scope.spawn(|| {
+            let mut rights = capabilities(None).unwrap();
+            let ignores_modes = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+            for set in [&mut rights.effective, &mut rights.permitted, &mut rights.inheritable] {
+                set.remove(ignores_modes);
+            }
+            set_capabilities(None, rights).unwrap();
+            test();
+        });
+        if let Err(panic) = done.join() {
+            std::panic::resume_unwind(panic);
+        }
+    });
 }
 
 #[test]
@@ -182,7 +223,8 @@ fn one_call_is_taken_back_if_no_later_one_changed_the_file() {
     assert_eq!((last.files.len(), last.restored()), (1, 1));
     last.carry_out(&test.work_dir, &test.journal, &mut |restored| {
         assert_eq!(restored.result, RestoreResult::Done);
-    });
+    })
+    .unwrap();
     assert_eq!(test.content("f"), "2\n");
     assert_eq!(test.content("g"), "g\n");
 }
@@ -263,7 +305,7 @@ fn a_link_that_takes_a_place_after_the_plan_leads_nowhere() {
     fs::rename(test.file("dir"), test.file("moved")).unwrap();
     symlink(&outside, test.file("dir")).unwrap();
     let mut results = Vec::new();
-    plan.carry_out(&test.work_dir, &test.journal, &mut |restored| results.push(restored.result));
+    plan.carry_out(&test.work_dir, &test.journal, &mut |restored| results.push(restored.result)).unwrap();
     assert!(matches!(&results[..], [RestoreResult::Refused(_)]), "{results:?}");
     assert_eq!(fs::read_to_string(outside.join("f")).unwrap(), "after\n");
 }
@@ -304,7 +346,7 @@ fn a_journal_that_was_tampered_with_changes_nothing() {
     let kept = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
     fs::write(&kept, "evil!!\n").unwrap();
     let entry = test.journal.read(&run).unwrap();
-    let error = UndoPlan::new(&test.work_dir, &test.journal, &entry, None).unwrap_err();
+    let error = UndoPlan::new(&test.work_dir, &test.journal, &entry, None, &|_, _| {}).unwrap_err();
     assert!(error.to_string().ends_with("does not have the content that its name says"), "{error}");
     fs::remove_file(&kept).unwrap();
     assert_eq!(test.undo(&run), [(PathBuf::from("f"), GONE.to_owned())]);
@@ -374,4 +416,127 @@ fn a_preview_says_what_will_be_done() {
             "restore old\n--- old\n+++ old\n@@ -1,1 +1,1 @@\n-two\n+one\n",
         ]
     );
+}
+
+#[test]
+fn an_undo_that_left_something_does_not_count_and_can_be_done_again() {
+    let mut test = TestUndo::new();
+    test.put("f", "before\n");
+    test.put("g", "before\n");
+    let run = test.run.clone();
+    for name in ["f", "g"] {
+        test.call("edit_file", &json!({"path": name, "old_str": "before", "new_str": "after"}));
+    }
+    test.put("f", "mine\n");
+    let plan = test.plan(&run, None);
+    test.begin_run(Some(Undoes { run: run.clone(), call: String::new() }));
+    assert!(!plan.carry_out(&test.work_dir, &test.journal, &mut |_| {}).unwrap());
+    assert_eq!(test.content("g"), "before\n");
+    test.put("f", "after\n");
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.content("f"), "before\n");
+    let undo = test.run.clone();
+    assert!(!test.journal.is_complete(&undo));
+    test.work_dir.complete_entry().unwrap();
+    assert!(test.journal.is_complete(&undo));
+}
+
+/// Directories of the owner that he may not change, also those that the undo makes anew.
+#[test]
+fn what_is_in_a_directory_without_rights_is_restored() {
+    as_ordinary_user(|| {
+        let mut test = TestUndo::new();
+        for (dir, mode) in [("closed", 0o000), ("listed", 0o500), ("entered", 0o300), ("closed/in", 0o100)] {
+            fs::create_dir_all(test.file(dir)).unwrap();
+            test.put(&format!("{dir}/f"), "before\n");
+            let file = test.file(&format!("{dir}/f"));
+            fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o044)).unwrap();
+        }
+        for (dir, mode) in [("closed/in", 0o100), ("closed", 0o000), ("listed", 0o500), ("entered", 0o300)] {
+            fs::set_permissions(test.file(dir), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let before = test.tree();
+        for line in [
+            "chmod -R u+rwX . && rm -r closed listed entered",
+            "for d in closed listed entered; do chmod 700 $d; echo evil > $d/new; rm -f $d/f; chmod 000 $d; done",
+            "chmod -R u+rwX . && echo evil > closed/in/f && mv closed listed/x && chmod 000 listed/x listed",
+            "chmod 700 closed && chmod 700 closed/in && chmod 600 closed/in/f && echo evil > closed/in/f && chmod 0 closed",
+        ] {
+            test.begin_run(None);
+            let run = test.run.clone();
+            test.command(line);
+            assert_ne!(test.tree(), before, "{line}");
+            assert_eq!(test.undo(&run), [], "{line}");
+            assert_eq!(test.tree(), before, "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_mode_that_keeps_the_owner_out_hides_no_change() {
+    as_ordinary_user(|| {
+        for line in [
+            "chmod 000 f",
+            "chmod 000 f d/b d",
+            "echo evil > f; chmod 000 f",
+            "echo evil > d/b; chmod 000 d",
+            "chmod 300 d; echo evil > d/b",
+            "rm d/b; chmod 300 d",
+            "mkdir x; mv d x/; chmod 000 x",
+            "mkdir n; echo x > n/x; chmod 000 n",
+            "chmod 6755 f; chmod 1777 d",
+            "echo evil > f; chmod 700 .",
+        ] {
+            let mut test = TestUndo::new();
+            fs::create_dir(test.file("d")).unwrap();
+            test.put("f", "1\n");
+            test.put("d/b", "2\n");
+            let before = (test.tree(), test.root_mode());
+            test.command(line);
+            let run = test.run.clone();
+            assert_ne!((test.tree(), test.root_mode()), before, "{line}");
+            assert_eq!(test.undo(&run), [], "{line}");
+            assert_eq!((test.tree(), test.root_mode()), before, "{line}");
+        }
+    });
+}
+
+#[test]
+fn a_command_cannot_keep_the_owner_out_of_the_working_directory() {
+    as_ordinary_user(|| {
+        let mut test = TestUndo::new();
+        test.put("f", "1\n");
+        let before = (test.tree(), test.root_mode());
+        test.command("echo evil > f; chmod 000 .");
+        assert_eq!(test.root_mode(), before.1);
+        let run = test.run.clone();
+        assert_eq!(test.undo(&run), []);
+        assert_eq!((test.tree(), test.root_mode()), before);
+        // It was set by somebody else.
+        test.begin_run(None);
+        let run = test.run.clone();
+        test.command("echo evil > f");
+        fs::set_permissions(test.file(""), fs::Permissions::from_mode(0o000)).unwrap();
+        assert_eq!(test.undo(&run), []);
+        assert_eq!(test.root_mode(), 0o000);
+        fs::set_permissions(test.file(""), fs::Permissions::from_mode(before.1)).unwrap();
+        assert_eq!(test.tree(), before.0);
+    });
+}
+
+#[test]
+fn many_files_are_taken_back_with_progress() {
+    let mut test = TestUndo::in_memory();
+    fs::create_dir(test.file("gone")).unwrap();
+    (0..1500).for_each(|n| test.put(&format!("gone/{n}"), &format!("{n}\n")));
+    let before = test.tree();
+    test.command("rm -r gone; mkdir new; for n in $(seq 1500); do echo $n > new/$n; done; ln new/1 new/one");
+    let run = test.run.clone();
+    let entry = test.journal.read(&run).unwrap();
+    let progressed = std::cell::RefCell::new(Vec::new());
+    let progress = |looked_at, total| progressed.borrow_mut().push((looked_at, total));
+    UndoPlan::new(&test.work_dir, &test.journal, &entry, None, &progress).unwrap();
+    assert_eq!(*progressed.borrow(), [(0, 3003), (1000, 3003), (2000, 3003), (3000, 3003), (3003, 3003)]);
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
 }

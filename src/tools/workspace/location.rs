@@ -23,7 +23,7 @@ use crate::journal::{FileState, NewChange};
 use super::{
     FileError, identity, read,
     resolve::{Resolved, enter_dir, make_dir, new_mode},
-    temporary::temporary_name,
+    temporary::{remove_left_behind, temporary_name},
 };
 
 /// The place that a path leads to: an open directory and one name in it, after every link has been followed.
@@ -181,6 +181,7 @@ impl Location {
         };
         record(self.planned_changes(content, old, mode))?;
         let target = self.with_parents()?;
+        remove_left_behind(target.dir.as_fd());
         let temp_name = temporary_name();
         let written = target
             .write_temporary(&temp_name, content, mode)

@@ -7,6 +7,8 @@
 mod error;
 mod identity;
 mod location;
+mod opened;
+mod opened_dirs;
 mod path;
 mod place;
 mod read;
@@ -18,8 +20,10 @@ pub(super) mod tests;
 
 pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
+pub(super) use opened::open_listed;
+pub(super) use opened_dirs::OpenedDirs;
 pub use path::InnerPath;
-pub(super) use place::{Found, Place, PlaceError};
+pub(super) use place::{Found, Place, PlaceError, Temporary};
 pub(super) use real_dir::{OpenedIn, RealDir};
 pub(super) use temporary::is_left_behind;
 
@@ -42,6 +46,7 @@ use super::{
     Restrictions,
     gitignore::{IgnoreRules, RuleFiles},
 };
+use crate::config::DirId;
 use resolve::HANDLE;
 
 /// A directory and everything in it. It holds an open handle, so the directory may be renamed meanwhile.
@@ -187,15 +192,9 @@ impl Workspace {
         Ok(Location::new(found, path.as_str(), self.umask))
     }
 
-    /// Returns the number by which the file system knows the root.
-    pub(super) fn inode(&self) -> Option<u64> {
-        #[allow(clippy::unnecessary_cast, reason = "the type differs by system")]
-        fs::fstat(&self.root).ok().map(|stat| stat.st_ino as u64)
-    }
-
-    /// Returns the device and the number by which the system knows the root.
-    pub(super) fn id(&self) -> Option<(u64, u64)> {
-        fs::fstat(&self.root).ok().map(|stat| identity::id(&stat))
+    /// Returns the identity of the root.
+    pub(super) fn id(&self) -> Option<DirId> {
+        DirId::of(&self.root).ok()
     }
 
     /// Returns the absolute path of the root at this moment.

@@ -107,7 +107,10 @@ fn caches_and_runs_that_changed_nothing_are_not_listed() {
         serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
     let runs = listed["runs"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[0]["calls"][0]["paths"]), (1, &serde_json::json!(["f"])), "{listed}");
-    let undone = home.run(&["undo", "--yes"]).success();
+    // Without a question, the run that changed nothing is not passed over in silence.
+    let refused = home.run(&["undo", "--yes"]).fails(1);
+    assert!(refused.contains("changed nothing that undo sees"), "{refused}");
+    let undone = home.run(&["undo", "--yes", runs[0]["run"].as_str().unwrap()]).success();
     assert!(undone.ends_with("took back 1 path\n"), "{undone}");
     assert!(home.work_dir().join("src/__pycache__/a.pyc").exists());
     model.assert_clean();

@@ -238,3 +238,24 @@ fn a_worker_that_needs_an_approval_is_denied_and_not_parked() {
     home.run(&["run", "--workers", "--allow", "spawn_worker", "go"]).fails(3);
     assert_eq!((home.parked().len(), home.file("a").as_str()), (0, "one\n"));
 }
+
+#[test]
+fn a_parked_run_goes_on_only_in_its_own_directory() {
+    let (model, home) = home([edit("a", "one", "two"), Reply::text("It is done.")]);
+    let name = home.park(&["put two there"]);
+    let (work, moved) = (home.work_dir(), home.work_dir().with_file_name("moved"));
+    fs::rename(&work, &moved).unwrap();
+    let other = home.work_dir().with_file_name("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("a"), "one\n").unwrap();
+    std::os::unix::fs::symlink("other", &work).unwrap();
+    let refused = home.run(&["approvals", "approve", &name]).fails(2);
+    assert!(refused.contains("is another one now"), "{refused}");
+    assert!(home.run(&["approvals", "show", &name]).success().contains("is another one now"));
+    assert_eq!(fs::read_to_string(other.join("a")).unwrap(), "one\n");
+    fs::remove_file(&work).unwrap();
+    fs::rename(&moved, &work).unwrap();
+    assert_eq!(home.run(&["approvals", "approve", &name]).success(), "It is done.\n");
+    assert_eq!(home.file("a"), "two\n");
+    model.assert_clean();
+}

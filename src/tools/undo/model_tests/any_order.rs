@@ -70,6 +70,9 @@ fn check_any_order(seed: u64) {
             model.check(&at);
             continue;
         }
+        if model.random.below(4) == 0 {
+            model.edit_by_others();
+        }
         let past = &runs[model.random.below(runs.len())];
         let call = (model.random.below(2) == 0).then(|| model.random.below(past.calls.len()));
         let before = model.tree.clone();

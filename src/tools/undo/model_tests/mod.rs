@@ -8,16 +8,15 @@ mod tree;
 
 use std::fs;
 
+use super::tests::as_ordinary_user;
 use crate::{core::RunId, hostile_input::rounds};
 use model::Model;
 use tree::Tree;
 
 /// Checks one of four parts, which run at the same time.
 fn check_sequences(part: usize, check: fn(u64)) {
-    let count = rounds(100, 5_000) / 4;
-    for seed in part * count..(part + 1) * count {
-        check(seed as u64 + 1);
-    }
+    let count = rounds(100, 10_000) / 4;
+    as_ordinary_user(|| (part * count..(part + 1) * count).for_each(|seed| check(seed as u64 + 1)));
 }
 
 #[test]
@@ -43,7 +42,13 @@ fn random_sequences_leave_exactly_the_tree_of_the_model_4() {
 /// A path that the run made and removed again is behind a link that was there before the run.
 #[test]
 fn a_path_behind_a_link_that_has_nothing_to_take_back_is_passed_over() {
-    check_sequence(6890);
+    as_ordinary_user(|| check_sequence(6890));
+}
+
+/// The mode of a directory is restored that lies above one which is open already.
+#[test]
+fn what_is_open_below_a_directory_with_a_new_mode_is_opened_anew() {
+    as_ordinary_user(|| check_sequence(1797));
 }
 
 fn check_sequence(seed: u64) {

@@ -8,7 +8,10 @@ use super::tree::{Node, Step, Tree};
 use crate::{
     core::CallId,
     hostile_input::Random,
-    tools::{tree::run_covered, undo::tests::TestUndo},
+    tools::{
+        tree::{TreeBefore, run_covered},
+        undo::tests::TestUndo,
+    },
 };
 
 /// A test with the tree that the working directory should have.
@@ -67,7 +70,7 @@ impl Model {
     }
 
     fn edit(&mut self) {
-        let Some(path) = self.existing() else { return };
+        let Some(path) = self.existing().filter(|path| self.tree.is_open(path)) else { return };
         let new = self.text();
         let Some(Node::File(_, content)) = self.tree.0.get_mut(&path) else { return };
         let Ok(old) = String::from_utf8(content.clone()) else { return };
@@ -88,7 +91,7 @@ impl Model {
         let path = self.existing().filter(|_| self.random.below(3) > 0).unwrap_or_else(|| self.path());
         let free = self.tree.get(&path).is_none() && self.tree.is_dir(path.parent()?);
         let text = self.text().into_bytes();
-        Some(match (self.random.below(7), self.tree.get(&path).cloned()) {
+        Some(match (self.random.below(8), self.tree.get(&path).cloned()) {
             (0, Some(_)) => {
                 self.tree.remove(&path);
                 vec![Step::Remove(path)]
@@ -102,10 +105,10 @@ impl Model {
                 vec![Step::Rename(path, to)]
             }
             (2, Some(node @ (Node::Dir(_) | Node::File(..)))) => {
-                let mode = [0o600, 0o640, 0o755, 0o700][self.random.below(4)];
-                let (mode, node) = match node {
-                    Node::File(_, content) => (mode, Node::File(mode, content)),
-                    _ => (mode | 0o700, Node::Dir(mode | 0o700)),
+                let mode = [0o600, 0o640, 0o755, 0o700, 0o500, 0o300, 0o001, 0o000][self.random.below(8)];
+                let node = match node {
+                    Node::File(_, content) => Node::File(mode, content),
+                    _ => Node::Dir(mode),
                 };
                 self.tree.0.insert(path.clone(), node);
                 vec![Step::SetMode(path, mode)]
@@ -133,6 +136,14 @@ impl Model {
                 let target = ["a", "../b", "/etc/passwd", "missing"][self.random.below(4)];
                 vec![self.make(path, Node::Link(target.into()))]
             }
+            (7, Some(node @ Node::File(..))) => {
+                let to = self.path();
+                if self.tree.get(&to).is_some() || !self.tree.is_dir(to.parent()?) {
+                    return None;
+                }
+                self.tree.0.insert(to.clone(), node);
+                vec![Step::Link(path, to)]
+            }
             (_, None) if free => vec![self.make(path, Node::Dir(0o700))],
             _ => return None,
         })
@@ -148,7 +159,20 @@ impl Model {
         let id = CallId::new(format!("call_{}", self.test.calls));
         let work_dir = self.test.work_dir.for_call(&id, "run_command");
         let root = self.test.file("");
-        run_covered(&work_dir, |_| steps.iter().for_each(|step| step.carry_out(&root))).unwrap();
+        // Rules that the command writes count for nothing. Somebody else removes them.
+        let ignore_all = (self.random.below(3) == 0).then(|| root.join(".gitignore"));
+        let run = |_: TreeBefore<'_>| {
+            steps.iter().for_each(|step| step.carry_out(&root));
+            ignore_all.iter().for_each(|file| fs::write(file, "*\n").unwrap());
+        };
+        run_covered(&work_dir, run, |(), _| ()).unwrap();
+        ignore_all.iter().for_each(|file| fs::remove_file(file).unwrap());
+    }
+
+    /// Changes something without a record, as another program.
+    pub(super) fn edit_by_others(&mut self) {
+        let root = self.test.file("");
+        self.command().unwrap_or_default().iter().for_each(|step| step.carry_out(&root));
     }
 
     /// Returns true if the last run or undo has recorded anything.

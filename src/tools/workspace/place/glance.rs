@@ -1,4 +1,4 @@
-//! Looks at a place without reading it, and moves what is there or opens it up. The cleaning after a command needs no more.
+//! Looks at a place without reading it, and moves what is there. The cleaning after a command needs no more.
 
 use std::{
     os::fd::AsFd as _,
@@ -21,7 +21,7 @@ impl Place {
     ///
     /// [`PlaceError::Io`].
     pub(in crate::tools) fn glance(&self) -> Result<Found, PlaceError> {
-        let stat = match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match self.stat() {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Found::missing()),
             Err(errno) => return Err(errno.into()),

@@ -19,7 +19,9 @@ use rustix::{
 };
 
 use super::{
-    Workspace, read,
+    Workspace,
+    opened::{Opened, set_mode_of},
+    read,
     resolve::{HANDLE, enter_dir},
     temporary::temporary_name,
 };
@@ -28,7 +30,7 @@ use crate::journal::{ContentHasher, FileStamp, FileState};
 /// The size of the largest file whose hash is computed: 1 GiB.
 const MAX_HASHED: u64 = 1 << 30;
 
-/// A name in an open directory. Both were no links when they were looked at.
+/// A name in an open directory, or the directory itself under the name `.`. Both were no links when they were looked at.
 pub(in crate::tools) struct Place {
     dir: OwnedFd,
     name: std::ffi::OsString,
@@ -43,6 +45,9 @@ pub(in crate::tools) struct Found {
     pub names: u64,
     identity: Option<Identity>,
 }
+
+/// A file or a link beside a place, which will take it.
+pub(in crate::tools) struct Temporary(String);
 
 /// The metadata that change whenever somebody replaces or writes a file.
 type Identity = (u64, u64, i64, i64, i64, i64, i64, RawMode);
@@ -84,13 +89,14 @@ impl Found {
 }
 
 impl Workspace {
-    /// Returns the place of a real path, or `None` if the directory that it would be in does not exist.
+    /// Returns the place of a real path, or `None` if the directory that it would be in does not exist. The empty path is the
+    /// root.
     ///
     /// # Errors
     ///
     /// [`PlaceError::Link`] and [`PlaceError::Io`].
     pub(in crate::tools) fn place(&self, path: &Path) -> Result<Option<Place>, PlaceError> {
-        let mut dir = fs::openat(&self.root, ".", HANDLE, Mode::empty())?;
+        let mut dir = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?;
         for name in path.parent().into_iter().flat_map(Path::iter) {
             dir = match enter_dir(dir.as_fd(), name) {
                 Ok(dir) => dir,
@@ -106,16 +112,24 @@ impl Workspace {
                 Err(errno) => return Err(errno.into()),
             };
         }
-        Ok(path.file_name().map(|name| Place { dir, name: name.to_owned() }))
+        Ok(Some(Place { dir, name: path.file_name().unwrap_or(".".as_ref()).to_owned() }))
     }
 }
 
 impl Workspace {
+    /// Waits until the disk has all that was changed on its file system.
+    ///
+    /// # Errors
+    ///
+    /// The error of `syncfs`.
+    pub(in crate::tools) fn sync(&self) -> rustix::io::Result<()> {
+        let (root, _opened) = self.list_root()?;
+        sync_file_system(&root)
+    }
+
     /// Opens the regular file of a real path for reading. Returns `None` if there is none.
     pub(in crate::tools) fn open_real(&self, path: &Path) -> Option<File> {
-        let place = self.place(path).ok()??;
-        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
-        let file = File::from(fs::openat(&place.dir, &*place.name, flags, Mode::empty()).ok()?);
+        let file = File::from(self.place(path).ok()??.open_file().ok()?);
         file.metadata().ok()?.is_file().then_some(file)
     }
 }
@@ -127,7 +141,7 @@ impl Place {
     ///
     /// [`PlaceError::TooLarge`] and [`PlaceError::Io`].
     pub(in crate::tools) fn look(&self, limit: u64) -> Result<Found, PlaceError> {
-        let stat = match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match self.stat() {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(Found::missing()),
             Err(errno) => return Err(errno.into()),
@@ -145,8 +159,39 @@ impl Place {
         }
     }
 
+    /// Returns a handle that only names what is there.
+    pub(in crate::tools::workspace) fn handle(&self) -> Result<OwnedFd, PlaceError> {
+        if self.name == "." {
+            return Ok(rustix::io::fcntl_dupfd_cloexec(&self.dir, 0)?);
+        }
+        let flags = HANDLE.difference(OFlags::DIRECTORY) | OFlags::NOFOLLOW;
+        Ok(fs::openat(&self.dir, &*self.name, flags, Mode::empty())?)
+    }
+
+    fn stat(&self) -> rustix::io::Result<Stat> {
+        if self.name == "." {
+            return fs::fstat(&self.dir);
+        }
+        fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Opens a file for reading, also if its mode keeps its owner from that.
+    fn open_file(&self) -> Result<OwnedFd, PlaceError> {
+        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
+        let open = || fs::openat(&self.dir, &*self.name, flags, Mode::empty());
+        let denied = match open() {
+            Err(Errno::ACCESS) => self.handle()?,
+            opened => return Ok(opened?),
+        };
+        if FileType::from_raw_mode(fs::fstat(&denied)?.st_mode) != FileType::RegularFile {
+            return Err(Errno::ACCESS.into());
+        }
+        let _until_opened = Opened::add(denied, 0o400)?;
+        Ok(open()?)
+    }
+
     fn read(&self, limit: u64) -> Result<Found, PlaceError> {
-        let fd = fs::openat(&self.dir, &*self.name, read::READ_FLAGS | OFlags::NOFOLLOW, Mode::empty())?;
+        let fd = self.open_file()?;
         let stat = fs::fstat(&fd)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(PlaceError::Changed);
@@ -166,36 +211,13 @@ impl Place {
         Ok(Found { state, content, names: names(&stat), identity: Some(identity(&stat)) })
     }
 
-    /// Returns true if the directory that is there has nothing in it.
-    ///
-    /// # Errors
-    ///
-    /// [`PlaceError::Io`] if it cannot be listed.
-    pub(in crate::tools) fn is_empty_dir(&self) -> Result<bool, PlaceError> {
-        for entry in fs::Dir::read_from(self.open_dir()?)? {
-            let entry = entry?;
-            if ![c".", c".."].contains(&entry.file_name()) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Removes what `found` describes. A directory must be empty.
+    /// Removes what `found` describes. A directory must be empty. As with every change of a place, the disk may not have it
+    /// yet when this returns: see [`Workspace::sync`].
     ///
     /// # Errors
     ///
     /// [`PlaceError::Changed`] if something else is there now.
     pub(in crate::tools) fn remove(&self, found: &Found) -> Result<(), PlaceError> {
-        self.remove_unsynced(found).and_then(|()| self.sync_dir())
-    }
-
-    /// As [`Place::remove`], and does not wait until the disk has it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Place::remove`].
-    pub(in crate::tools) fn remove_unsynced(&self, found: &Found) -> Result<(), PlaceError> {
         let is_dir = matches!(found.state, FileState::Dir { .. });
         // The modification time of a directory changes when files in it are removed.
         if !is_dir {
@@ -210,46 +232,66 @@ impl Place {
         }
     }
 
-    /// Makes a file with this content, in one step: there is the old file or the new one, never a part.
+    /// Writes a file with this content beside the place, for [`Place::finish`].
     ///
     /// # Errors
     ///
-    /// [`PlaceError::Changed`] if there is not what `found` describes any more.
-    pub(in crate::tools) fn write(&self, found: &Found, content: &[u8], mode: u32) -> Result<(), PlaceError> {
+    /// [`PlaceError::Io`] and [`PlaceError::File`]. Nothing is left then.
+    pub(in crate::tools) fn write(&self, content: &[u8], mode: u32) -> Result<Temporary, PlaceError> {
         let temp = temporary_name();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(&self.dir, &temp, flags, Mode::from_raw_mode(0o600))?);
-        let written = file
-            .write_all(content)
-            .and_then(|()| Ok(fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?))
-            .and_then(|()| file.sync_all());
-        self.finish(&temp, found, written.map_err(PlaceError::from))
+        let written =
+            file.write_all(content).and_then(|()| Ok(fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?));
+        self.unless_failed(temp, written.map_err(PlaceError::from))
+    }
+
+    /// Makes a symbolic link with this target beside the place, for [`Place::finish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Place::write`].
+    pub(in crate::tools) fn write_link(&self, target: &Path) -> Result<Temporary, PlaceError> {
+        let temp = temporary_name();
+        let made = fs::symlinkat(target.as_os_str().as_bytes(), &self.dir, &temp);
+        self.unless_failed(temp, made.map_err(PlaceError::from))
     }
 
     /// Makes a symbolic link with this target.
     ///
     /// # Errors
     ///
-    /// As [`Place::write`].
+    /// As [`Place::finish`].
     pub(in crate::tools) fn link(&self, found: &Found, target: &Path) -> Result<(), PlaceError> {
-        let temp = temporary_name();
-        let made = fs::symlinkat(target.as_os_str().as_bytes(), &self.dir, &temp);
-        self.finish(&temp, found, made.map_err(PlaceError::from))
+        self.finish(self.write_link(target)?, found)
     }
 
-    /// Gives the temporary file its name, if what is there is still what was found.
-    fn finish(&self, temp: &str, found: &Found, made: Result<(), PlaceError>) -> Result<(), PlaceError> {
-        let named = made.and_then(|()| match found.state {
-            FileState::Missing => self.rename_unless_exists(temp),
-            _ => {
-                self.check_unchanged(found)?;
-                Ok(fs::renameat(&self.dir, temp, &self.dir, &*self.name)?)
-            }
-        });
-        if named.is_err() {
-            fs::unlinkat(&self.dir, temp, AtFlags::empty()).ok(); // the first error is returned
-        }
-        named.and_then(|()| self.sync_dir())
+    /// Removes a temporary file that shall not take the place.
+    pub(in crate::tools) fn discard(&self, temporary: &Temporary) {
+        fs::unlinkat(&self.dir, &temporary.0, AtFlags::empty()).ok(); // it is recognised as left behind
+    }
+
+    fn unless_failed(&self, temp: String, made: Result<(), PlaceError>) -> Result<Temporary, PlaceError> {
+        let temporary = Temporary(temp);
+        made.inspect_err(|_| self.discard(&temporary))?;
+        Ok(temporary)
+    }
+
+    /// Gives the temporary file its name in one step, if what is there is still what was found: there is the old file or the
+    /// new one, never a part.
+    ///
+    /// # Errors
+    ///
+    /// [`PlaceError::Changed`] if there is not what `found` describes any more.
+    pub(in crate::tools) fn finish(&self, temp: Temporary, found: &Found) -> Result<(), PlaceError> {
+        let Temporary(temp) = temp;
+        let named = match found.state {
+            FileState::Missing => self.rename_unless_exists(&temp),
+            _ => self
+                .check_unchanged(found)
+                .and_then(|()| Ok(fs::renameat(&self.dir, &temp, &self.dir, &*self.name)?)),
+        };
+        self.unless_failed(temp, named).map(drop)
     }
 
     #[cfg(target_os = "linux")]
@@ -286,8 +328,7 @@ impl Place {
             Err(errno) => return Err(errno.into()),
         }
         let made = self.open_dir()?;
-        fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?;
-        self.sync_dir()
+        Ok(fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?)
     }
 
     /// Sets the permission bits of a file or directory that is as it was found.
@@ -296,15 +337,11 @@ impl Place {
     ///
     /// [`PlaceError::Changed`].
     pub(in crate::tools) fn set_mode(&self, found: &Found, mode: u32) -> Result<(), PlaceError> {
-        let opened = match found.state {
-            FileState::Dir { .. } => self.open_dir()?,
-            _ => fs::openat(&self.dir, &*self.name, read::READ_FLAGS | OFlags::NOFOLLOW, Mode::empty())?,
-        };
-        if Some(identity(&fs::fstat(&opened)?)) != found.identity {
+        let handle = self.handle()?;
+        if Some(identity(&fs::fstat(&handle)?)) != found.identity {
             return Err(PlaceError::Changed);
         }
-        fs::fchmod(&opened, Mode::from_raw_mode(mode & 0o7777))?;
-        Ok(fs::fsync(&opened)?)
+        Ok(set_mode_of(handle.as_fd(), mode & 0o7777)?)
     }
 
     fn open_dir(&self) -> Result<OwnedFd, PlaceError> {
@@ -313,16 +350,10 @@ impl Place {
     }
 
     fn check_unchanged(&self, found: &Found) -> Result<(), PlaceError> {
-        match fs::statat(&self.dir, &*self.name, AtFlags::SYMLINK_NOFOLLOW) {
+        match self.stat() {
             Ok(stat) if Some(identity(&stat)) == found.identity => Ok(()),
             _ => Err(PlaceError::Changed),
         }
-    }
-
-    fn sync_dir(&self) -> Result<(), PlaceError> {
-        // `dir` may be opened with `O_PATH`, and such a handle cannot be synced.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(fs::openat(&self.dir, ".", flags, Mode::empty()).and_then(fs::fsync)?)
     }
 }
 
@@ -343,4 +374,15 @@ fn identity(stat: &Stat) -> Identity {
 #[allow(clippy::useless_conversion, reason = "u32 or u64, depending on the architecture")]
 fn names(stat: &Stat) -> u64 {
     stat.st_nlink.into()
+}
+
+#[cfg(target_os = "linux")]
+fn sync_file_system(dir: &OwnedFd) -> rustix::io::Result<()> {
+    fs::syncfs(dir)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &OwnedFd) -> rustix::io::Result<()> {
+    fs::sync();
+    Ok(())
 }
