@@ -19,7 +19,7 @@ use std::{
 
 use kontekst::{
     core::Cancel,
-    sandbox::{CommandSpec, Layers, Limits, Sandbox},
+    sandbox::{CommandSpec, Layers, Limits, Sandbox, View},
 };
 
 /// The number of measurements of each row.
@@ -43,15 +43,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         work_dir: handle.as_fd(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
         read_only: Vec::new(),
+        readable: Vec::new(),
         writable: Vec::new(),
         network: false,
+        umask: 0o022,
         limits: Limits::default(),
     };
     let with_network = CommandSpec { network: true, ..without_network.clone() };
     // Cargo adds `--bench`.
     let given = std::env::args().skip(1).find(|argument| argument != "--bench");
     let program = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_kontekst").to_owned());
-    let sandboxes = LAYERS.map(|(_, layers)| Sandbox::new(program.clone().into(), layers, Vec::new()));
+    let sandboxes = LAYERS.map(|(_, layers)| Sandbox::new(program.clone().into(), layers, View::default()));
     let mut plain = Vec::new();
     let mut times: [Vec<Duration>; 5] = Default::default();
     for _ in 0..ROUNDS {

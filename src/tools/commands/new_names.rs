@@ -234,10 +234,10 @@ pub(super) fn restore(
         found = Found::missing();
     }
     match content {
-        Some(Content::Text(text)) => place.write(&found, text.as_bytes(), 0o644)?,
+        Some(Content::Text(text)) => place.finish(place.write(text.as_bytes(), 0o644)?, &found)?,
         Some(Content::Link(target)) => place.link(&found, target)?,
         Some(Content::Unknown) => return Err(PlaceError::Changed),
-        None => place.remove_unsynced(&found)?,
+        None => place.remove(&found)?,
     }
     Ok(true)
 }

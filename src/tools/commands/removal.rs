@@ -237,10 +237,10 @@ fn take_away(workspace: &Workspace, step: &Step<'_>) -> Result<bool, PlaceError>
         (Some(now), Some(then)) => (now.inode, now.modified) == (then.inode, then.modified),
         _ => false,
     };
-    let removed = match place.remove_unsynced(&step.found) {
+    let removed = match place.remove(&step.found) {
         // Another name of the same file was removed, which shows in its times.
         Err(PlaceError::Changed) => match place.glance()? {
-            now if is_same(&now) => place.remove_unsynced(&now),
+            now if is_same(&now) => place.remove(&now),
             _ => Err(PlaceError::Changed),
         },
         removed => removed,

@@ -155,14 +155,12 @@ impl CommandRunner {
         let look = || NewNames::look(workspace, &self.looks, job.names, cancel, print);
         let new_names = self.takes_back().then(look).transpose()?;
         let repository = self.repository(workspace);
-        let mut readable = environment::paths(&self.environment);
-        readable.extend(linked_worktree::readable(workspace));
         let spec = CommandSpec {
             line: job.line,
             work_dir: workspace.root(),
             environment: self.environment.clone(),
             read_only: new_names.as_ref().map(|names| names.existing(job.names)).unwrap_or_default(),
-            readable,
+            readable: self.readable(workspace),
             writable: repository.writable(),
             network: self.config.network,
             umask: self.umask.unwrap_or_else(|| workspace.umask()),
@@ -225,13 +223,15 @@ impl CommandRunner {
             work_dir: workspace.root(),
             environment: self.environment.clone(),
             read_only: vec![PathBuf::new()],
+            readable: self.readable(workspace),
             writable: Vec::new(),
             network: false,
+            umask: workspace.umask(),
             limits: self.limits(job.seconds),
         };
         let root = workspace.absolute_names().last().map_or(Path::new(""), Path::new);
-        let hidden = self.hidden.iter().cloned().chain(free.hidden.iter().map(|path| root.join(path)));
-        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, hidden.collect());
+        let view = self.view.clone().hiding(free.hidden.iter().map(|path| root.join(path)));
+        let sandbox = Sandbox::new(self.launcher.clone(), self.found().layers, view);
         let mut output = Output::default();
         let mut on_output = |bytes: &[u8]| output.push(bytes).into_iter().for_each(print);
         let end = sandbox.run(&spec, cancel, &mut on_output).map_err(|error| error.to_string())?;
@@ -243,6 +243,13 @@ impl CommandRunner {
         };
         let summary = summary(end.ending, end.duration, &spec.limits);
         Ok(CommandResult { ending: end.ending, summary, output: output.into_text(), note })
+    }
+
+    /// Returns what commands of a working directory need and may only read.
+    fn readable(&self, workspace: &Workspace) -> Vec<PathBuf> {
+        let mut readable = environment::paths(&self.environment);
+        readable.extend(linked_worktree::readable(workspace));
+        readable
     }
 
     /// Returns the repository of a working directory whose commands are held by the sandbox.

@@ -124,5 +124,8 @@ fn text_with_deceptive_characters_is_noticed() {
         hidden_character_caution("❤\u{FE0F}\u{FE0E}").is_some()
             && class_of(".e\u{FE00}nv", Access::Write).is_some()
     );
-    assert_eq!(hidden_character_caution("\u{FEFF}naïve 日本 👩\u{200D}❤\u{FE0F} 1\u{FE0F}\u{20E3} \t\n"), None);
+    assert_eq!(
+        hidden_character_caution("\u{FEFF}naïve 日本 👩\u{200D}❤\u{FE0F} 1\u{FE0F}\u{20E3} \t\n"),
+        None
+    );
 }
