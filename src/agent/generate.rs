@@ -15,6 +15,7 @@ use super::{
     answer_format::ask_without_calls,
     bridge::blocking,
     busy_server,
+    messages::PartialAnswer,
     model::{open_model, run_error},
     protocol::{Event, RunError},
     rails::{RepeatedText, ThinkingBudget, without_repetitions},
@@ -222,29 +223,9 @@ async fn send(
             if let (Some(budget), Delta::Reasoning(thought)) = (&budget, &delta) {
                 budget.spend(thought);
             }
-            let event = match delta {
-                Delta::Text(_) | Delta::Reasoning(_) | Delta::WasThought
-                    if visibility == Visibility::Hidden =>
-                {
-                    return;
-                }
-                Delta::Text(text) => {
-                    partial_answer.push(&text);
-                    Event::Text(text)
-                }
-                Delta::Reasoning(text) => Event::Reasoning(text),
-                Delta::WasThought => {
-                    partial_answer.take();
-                    Event::TurnedBack("what came so far was a thought of the model".to_owned())
-                }
-                Delta::Notice(fact) => Event::Notice(fact),
-                Delta::Call(piece) => match call_size.add(&piece) {
-                    Some(progress) => Event::Progress(progress),
-                    None => return,
-                },
-                Delta::Progress(progress) => Event::Progress(progress),
-            };
-            events.send_blocking(event);
+            event_of(delta, visibility, &partial_answer, &mut call_size)
+                .into_iter()
+                .for_each(|event| events.send_blocking(event));
         };
         provider.generate(&request, &cancel, &mut sink)
     });
@@ -269,6 +250,32 @@ async fn send(
             }
         }
     }
+}
+
+/// Returns what the client receives of a piece, and adds text to the answer so far.
+fn event_of(
+    delta: Delta,
+    visibility: Visibility,
+    answer: &PartialAnswer,
+    call_size: &mut CallSize,
+) -> Option<Event> {
+    Some(match delta {
+        Delta::Text(_) | Delta::Reasoning(_) | Delta::WasThought if visibility == Visibility::Hidden => {
+            return None;
+        }
+        Delta::Text(text) => {
+            answer.push(&text);
+            Event::Text(text)
+        }
+        Delta::Reasoning(text) => Event::Reasoning(text),
+        Delta::WasThought => {
+            answer.take();
+            Event::TurnedBack("what came so far was a thought of the model".to_owned())
+        }
+        Delta::Notice(fact) => Event::Notice(fact),
+        Delta::Call(piece) => Event::Progress(call_size.add(&piece)?),
+        Delta::Progress(progress) => Event::Progress(progress),
+    })
 }
 
 /// The bytes of the calls that an answer has so far.

@@ -84,10 +84,7 @@ pub(super) fn prepare(
 
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, compact, .. } =
         request.context;
-    if lacks_work_dir {
-        extra_context.push(NO_WORK_DIR.to_owned());
-        events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
-    }
+    extra_context.extend(lacks_work_dir.then(|| without_work_dir(events)));
     let stored = matches!(request.history, History::Session(_));
     let overrides = &request.overrides;
     let mut model = prepare_model(shared, &slot.id, agent, overrides, extra_context, &work_dir, events)?;
@@ -123,6 +120,12 @@ pub(super) fn prepare(
     let (checks, parking) =
         beginning.begin(&shared.parked, model.agent.id.as_str(), &work_dir, checks, events)?;
     Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
+}
+
+/// Tells the client that the run has no working directory, and returns what the model reads about that.
+fn without_work_dir(events: &EventSender) -> String {
+    events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
+    NO_WORK_DIR.to_owned()
 }
 
 /// Puts what `read` has read for the prompt before it, and returns it. A parked run has that in its session already.

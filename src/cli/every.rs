@@ -144,6 +144,11 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     })?;
     let next = shown_time(jobs.next_run(&id, &job), &job.zone());
     print_status(&format!("job {id}: {}, next {next}", job.schedule));
+    set_clock(home, environment)
+}
+
+/// Sets what runs jobs at their times, and says what that is.
+fn set_clock(home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     if timer::set(home, environment)? {
         print_status(
             "a timer of systemd runs it, also after a reboot; `loginctl enable-linger` lets it run while you are logged out",

@@ -49,7 +49,7 @@ impl Contents {
     ///
     /// [`PathError`], for example because the disk is full.
     pub(super) fn keep(&self, content: &[u8]) -> Result<Kept, PathError> {
-        self.store(content, |temp| temp.sync_data(), sync_dir_of)
+        self.store(content, File::sync_data, sync_dir_of)
     }
 
     /// Stores a content as [`Contents::keep`] does, and does not sync it: a caller that stores many syncs once.

@@ -68,7 +68,7 @@ impl Waiting {
                     let calls = calls.iter().map(|one| call_of(one).call_id);
                     return Err(ambiguous(
                         text,
-                        calls.chain(runs.iter().map(|run| run.id.to_string())).collect(),
+                        &calls.chain(runs.iter().map(|run| run.id.to_string())).collect::<Vec<_>>(),
                     ));
                 }
             }
@@ -81,7 +81,7 @@ impl Waiting {
         match &self.parked_runs(text)[..] {
             [one] => Ok(one),
             [] => Err(self.unknown(text)),
-            runs => Err(ambiguous(text, runs.iter().map(|run| run.id.to_string()).collect())),
+            runs => Err(ambiguous(text, &runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>())),
         }
     }
 
@@ -113,7 +113,7 @@ fn calls(home: &Home) -> Result<Vec<PendingApproval>, ClientError> {
     })
 }
 
-fn ambiguous(text: &str, ids: Vec<String>) -> CliError {
+fn ambiguous(text: &str, ids: &[String]) -> CliError {
     CliError::usage(format!("`{text}` can mean several ids"))
         .hint(format!("type more characters; it can be {}", ids.join(", ")))
 }

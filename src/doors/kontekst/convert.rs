@@ -37,14 +37,7 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         "" => History::New,
         id => History::Session(id.parse().map_err(|error| request_error(format!("session: {error}")))?),
     };
-    let working_dir =
-        Some(start.working_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from).map_or(Ok(None), |dir| {
-            if dir.is_absolute() {
-                Ok(Some(dir))
-            } else {
-                Err(request_error("working_dir must be an absolute path".to_owned()))
-            }
-        })?;
+    let working_dir = absolute(start.working_dir).map_err(request_error)?;
     let prompt = match start.skill {
         Some(skill) => Prompt::Skill { name: skill.name, arguments: skill.arguments, text: start.prompt },
         None => Prompt::Text(start.prompt),
@@ -92,6 +85,15 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         resume,
         ..StartRun::default()
     })
+}
+
+/// Returns the path of a working directory. `None` if none is named.
+fn absolute(dir: String) -> Result<Option<PathBuf>, String> {
+    let dir = Some(dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    match dir {
+        Some(dir) if !dir.is_absolute() => Err("working_dir must be an absolute path".to_owned()),
+        dir => Ok(dir),
+    }
 }
 
 fn caller_environment(caller: pb::CallerEnvironment) -> Result<CallerEnvironment, String> {

@@ -77,10 +77,10 @@ pub(super) fn paths(variables: &[(String, String)]) -> Vec<PathBuf> {
         .collect();
     let installation = |dir: &PathBuf| {
         let above = dir.parent().filter(|_| dir.ends_with("bin"))?;
-        let has = |name: &&str| above.join(name).exists();
+        let has = |name: &str| above.join(name).exists();
         ["lib", "lib64", "libexec", "share", "pyvenv.cfg"]
             .iter()
-            .any(|name| has(&name))
+            .any(|name| has(name))
             .then(|| above.to_owned())
     };
     paths.extend(paths.iter().filter_map(installation).collect::<Vec<_>>());

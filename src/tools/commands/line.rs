@@ -233,7 +233,7 @@ impl Reader<'_> {
                 return Ok(());
             }
             "word" if text.contains(['*', '?', '[', '~', '{']) && !is_plain_word(&text) => {
-                self.mark(own, format!("expands {text}"))
+                self.mark(own, format!("expands {text}"));
             }
             _ => {}
         }

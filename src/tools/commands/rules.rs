@@ -127,7 +127,7 @@ pub(super) fn reading(command: &SimpleCommand) -> Option<Kind> {
 fn without_pager(words: &[String]) -> Cow<'_, [String]> {
     match words {
         [git, option, rest @ ..] if git == "git" && option == "--no-pager" => {
-            Cow::Owned([&[git.clone()], rest].concat())
+            Cow::Owned([std::slice::from_ref(git), rest].concat())
         }
         words => Cow::Borrowed(words),
     }

@@ -80,7 +80,7 @@ impl Inventory {
         opened: &mut Vec<(PathBuf, u32)>,
     ) -> Self {
         let mut look = Look::new(workspace);
-        look.opened = Some((unreadable, opened));
+        look.opening = Some((unreadable, opened));
         look.all(&mut |_| true);
         look.inventory
     }
@@ -149,9 +149,11 @@ struct Look<'a> {
     open: VecDeque<(PathBuf, Inside)>,
     above: String,
     entries: usize,
-    /// The directories that are not opened up, and those that were, with their modes.
-    opened: Option<(&'a BTreeSet<PathBuf>, &'a mut Vec<(PathBuf, u32)>)>,
+    opening: Option<Opening<'a>>,
 }
+
+/// The directories that are not opened up, and those that were, with their modes.
+type Opening<'a> = (&'a BTreeSet<PathBuf>, &'a mut Vec<(PathBuf, u32)>);
 
 struct Entry {
     name: OsString,
@@ -167,7 +169,7 @@ impl<'a> Look<'a> {
             open: VecDeque::from([(PathBuf::new(), Inside::Tree)]),
             above: names_above(workspace),
             entries: 0,
-            opened: None,
+            opening: None,
         }
     }
 
@@ -194,7 +196,7 @@ impl<'a> Look<'a> {
         if let Some(listed) = entries_of(workspace, dir) {
             return Some(listed);
         }
-        let (_, opened) = self.opened.as_mut().filter(|(never, _)| !never.contains(dir))?;
+        let (_, opened) = self.opening.as_mut().filter(|(never, _)| !never.contains(dir))?;
         opened.push((dir.to_owned(), workspace.open_up(dir).ok()?));
         entries_of(workspace, dir)
     }
