@@ -64,8 +64,8 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
     let home = TestHome::new("http://127.0.0.1:1");
     for (words, input, expect) in [
         (&["run"][..], &b""[..], "there is no prompt"),
-        (&["run", "x"], b"a\0b", "binary"),
-        (&["run", "x"], b"\xff\xfe", "not UTF-8"),
+        (&["run", "x"], b"\x7fELF\x02\x01\0\x03\0>\0", "binary"),
+        (&["run", "x"], b"caf\xe9", "not UTF-8"),
         (&["run", "--session", "../../x", "hi"], b"", "is not a name"),
         (&["run", "-C", "/does/not/exist", "hi"], b"", "/does/not/exist"),
         (&["run", "--agent", "../x", "hi"], b"", "is not a name"),

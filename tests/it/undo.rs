@@ -150,7 +150,7 @@ fn without_a_question_no_older_run_is_taken_back() {
     let model = FakeLlama::start([]);
     let home = TestHome::new(&model.url());
     run(&home, &model, "first", &[write("f", "f\n")]);
-    run(&home, &model, "second", &[command("true")]);
+    run(&home, &model, "second", &[command("mkdir d && rmdir d")]);
     let refused = home.run(&["undo", "--yes"]);
     assert_eq!((refused.code, content(&home, "f").as_str()), (1, "f\n"), "{refused:?}");
     assert!(

@@ -124,11 +124,11 @@ fn an_unambiguous_malformed_call_is_repaired_and_run() {
     let proposed = events.iter().find(|event| event["type"] == "tools_proposed").unwrap().to_string();
     assert!(proposed.contains("write_file") && !proposed.contains("WriteFile"), "{proposed}");
     assert_eq!(written_file(&home), "x");
-    // The model sees its own call again, with the arguments as valid JSON.
+    // The model sees its own call again, with the name of the tool and the arguments as valid JSON, as strict servers want it.
     let call = &model.chats()[1]["messages"][2]["tool_calls"][0]["function"];
     assert_eq!(
         (&call["name"], &call["arguments"]),
-        (&json!("WriteFile"), &json!("{\"path\":\"f\",\"content\":\"x\"}"))
+        (&json!("write_file"), &json!("{\"path\":\"f\",\"content\":\"x\"}"))
     );
     assert!(home.run(&["sessions", "show", "--json", "s"]).success().contains("{'path': 'f', content: "));
     model.assert_clean();

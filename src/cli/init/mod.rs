@@ -70,7 +70,7 @@ pub(super) fn run(
     machine.write(&config, &mut found)?;
     say(String::from_utf8_lossy(&found).trim_end())?;
     let has_written = write_files(home, consent)?;
-    match answering(&machine)? {
+    match answering(&machine, &config)? {
         Some(what) => {
             let nothing = if has_written { "" } else { "Nothing to do: " };
             say(&format!("\n{nothing}{what}."))?;
@@ -128,7 +128,7 @@ fn write_files(home: &Home, consent: Consent) -> Result<bool, CliError> {
 }
 
 /// Describes what answers runs of the agent `default`. `None` if it is the built-in model, and nobody has chosen that.
-fn answering(machine: &Machine) -> Result<Option<String>, CliError> {
+fn answering(machine: &Machine, config: &Config) -> Result<Option<String>, CliError> {
     Ok(Some(match &machine.forecast {
         Ok(Forecast::Server { url, model, .. }) => match model.as_deref().unwrap_or(&machine.asked) {
             "" => format!("the model server at {url} answers"),
@@ -140,6 +140,10 @@ fn answering(machine: &Machine) -> Result<Option<String>, CliError> {
             "the built-in model answers, as the agent `default` asks".to_owned()
         }
         Ok(Forecast::BuiltIn { .. }) => return Ok(None),
+        // Only the file of the agent's model is missing, and another one can be offered.
+        Err(ProviderError::NoServer(_)) if !machine.asked.is_empty() && names_no_server(config) => {
+            return Ok(None);
+        }
         Err(ProviderError::NoServer(NoServer { fact, hint })) => {
             return Err(CliError::unreachable("nothing can answer with this configuration")
                 .cause(fact.clone())
@@ -152,6 +156,10 @@ fn answering(machine: &Machine) -> Result<Option<String>, CliError> {
             );
         }
     }))
+}
+
+fn names_no_server(config: &Config) -> bool {
+    config.named_endpoint().is_none() && config.endpoints.is_empty() && config.provider.is_none()
 }
 
 /// Offers a model, and fetches it if that is wanted.

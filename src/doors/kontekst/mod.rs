@@ -2,6 +2,7 @@
 
 mod agent_service;
 mod approval_service;
+mod caller;
 mod convert;
 mod daemon_service;
 mod own_decisions;

@@ -1,4 +1,4 @@
-//! What a call did not look at, and why.
+//! Names the things that a call did not look at, and why.
 
 use std::{collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt as _};
 

@@ -120,7 +120,7 @@ fn glob_part(path: &str) -> Option<&'static str> {
 /// The new content of a file.
 struct Content<'a> {
     text: Cow<'a, str>,
-    /// What it has of the old content although the model did not write it.
+    /// Names the parts of the old content that it has although the model did not write them.
     kept: Vec<&'static str>,
 }
 

@@ -34,7 +34,7 @@ struct Command {
     has_ended: AtomicBool,
 }
 
-/// What was there before a command, which runs as long as this lives.
+/// The things that were there before a command, which runs as long as this lives.
 pub(super) struct Baseline {
     command: Arc<Command>,
     looks: Looks,

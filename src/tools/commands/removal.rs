@@ -37,7 +37,7 @@ pub(super) struct NewItem {
     pub(super) is_moved: bool,
 }
 
-/// What is known of the tree when protected names are taken back.
+/// The knowledge of the tree with which protected names are taken back.
 pub(super) struct Removal<'a> {
     pub(super) work_dir: &'a WorkDir,
     /// Says what may stay.
@@ -50,7 +50,7 @@ pub(super) struct Removal<'a> {
     pub(super) opened: Vec<(PathBuf, u32)>,
 }
 
-/// What was taken back.
+/// The things that were taken back.
 #[derive(Debug, Default)]
 pub(super) struct Removed {
     /// The items that are gone as a whole, and of the others the paths in them that are gone.

@@ -2,7 +2,11 @@
 
 use std::ffi::OsStr;
 
-use super::{Access, class_of, index, inventory::NAMES_ABOVE, normalized};
+use super::{Access, class_of, index, normalized};
+
+/// The number of names of a directory's own path that can belong to a pattern together with names in it: one less than
+/// the longest pattern of the table has.
+pub(super) const NAMES_ABOVE: usize = 2;
 
 /// The names of a directory, for one kind of access to the files in it.
 pub(in crate::tools) struct DirNames {

@@ -19,7 +19,7 @@ use crate::tools::Workspace;
 /// The reason for which the files of a git directory are protected.
 pub(super) const REASON: &str = "is in a git directory, which configures version control or runs with it";
 
-/// What an entry of a git directory is.
+/// The role of an entry of a git directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// The file without which it is no git directory. Git replaces it.

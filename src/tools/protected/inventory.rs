@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 
 use super::{
     Access, class_of,
-    dir::DirNames,
+    dir::{DirNames, NAMES_ABOVE},
     git_files::{self, Content, Part},
 };
 use crate::tools::Workspace;
@@ -25,15 +25,12 @@ use crate::tools::Workspace;
 /// Directories of build systems. They are large and full of names that protect something elsewhere, so that only git
 /// directories are looked for in them.
 const BUILT: &[&str] = &["node_modules", "target", "__pycache__", ".venv", "venv"];
-/// The number of names of a directory's own path that can belong to a pattern together with names in it: one less than
-/// the longest pattern of the table has.
-pub(super) const NAMES_ABOVE: usize = 2;
 
 /// The protected names of a working directory at one moment. Paths are relative to it, without links above them.
 #[derive(Debug, Default)]
 pub(in crate::tools) struct Inventory {
     pub(in crate::tools) items: BTreeMap<PathBuf, Item>,
-    /// What git takes for a git directory, and everything named `.git`.
+    /// The git directories as git knows them, and everything named `.git`.
     pub(in crate::tools) git_dirs: BTreeSet<PathBuf>,
     /// Files of git directories that git replaces while it works, and that may not have every content.
     pub(in crate::tools) checked: BTreeMap<PathBuf, Content>,
@@ -130,7 +127,7 @@ fn names_above(workspace: &Workspace) -> String {
     names[names.len().saturating_sub(NAMES_ABOVE)..].join("/")
 }
 
-/// What a directory is to the look.
+/// The kind of a directory for the look.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Tree,
@@ -456,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_is_told_to_end_is_none() {
+    fn a_look_that_is_cancelled_is_none() {
         let dir = tempfile::tempdir().unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
         assert!(Inventory::before(work_dir.workspace(), &mut |_| false).is_none());

@@ -23,7 +23,7 @@ fn the_table_is_in_the_form_that_is_compared() {
     for class in CLASSES {
         for name in class.names {
             let parts = name.strip_suffix('/').unwrap_or(name).split('/');
-            assert!(parts.clone().count() <= inventory::NAMES_ABOVE + 1, "{name}");
+            assert!(parts.clone().count() <= dir::NAMES_ABOVE + 1, "{name}");
             for part in parts {
                 assert_eq!(normalized(part), *part, "{name}");
                 assert!(!part.is_empty() && part.matches('*').count() <= 1, "{name}");

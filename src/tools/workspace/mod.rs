@@ -58,7 +58,7 @@ pub struct Workspace {
     own_paths: Vec<PathBuf>,
     /// The rules of the user, if there are any.
     restrictions: Option<Arc<dyn Restrictions>>,
-    /// What git ignores in it because of files outside it, when it was first asked for.
+    /// The rules of git that stand outside of it, read when they were first asked for.
     outer_rules: OnceLock<IgnoreRules>,
     /// The mode bits that new files do not have, if the caller of the run has said so.
     umask: Option<RawMode>,

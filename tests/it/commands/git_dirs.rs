@@ -64,7 +64,7 @@ const PLANTS: &[(&str, &str)] = &[
     ("plant x; rm x/HEAD", "cp -r x y; echo 'ref: refs/heads/main' | tee y/HEAD"),
 ];
 
-/// What both commands have before their plants.
+/// Returns the lines that both commands have before their plants.
 fn prelude(mark: &Path) -> String {
     let mark = mark.display();
     format!(
@@ -290,7 +290,7 @@ fn every_protected_file_is_read_only_however_many_there_are() {
     assert!(!exists(&home, "deep/in/a/.envrc"));
 }
 
-/// What one command has made is not there before another one that begins meanwhile.
+/// A file that one command has made does not count as there before another one that begins meanwhile.
 #[test]
 fn of_two_commands_at_the_same_time_neither_keeps_what_the_other_made() {
     let first = "n=.env; echo one > ${n}rc; cat first";

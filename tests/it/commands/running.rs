@@ -281,7 +281,7 @@ fn an_approval_can_be_remembered_for_the_directory() {
     let question = run.wait_for("or type a reason to refuse: ");
     assert!(question.contains("$ touch made; cat made"), "{question}");
     assert!(
-        question.contains("[a]lways `run_command(touch made)` and `run_command(cat)` in this directory"),
+        question.contains("[a]lways `run_command(=touch made)` and `run_command(cat)` in this directory"),
         "{question}"
     );
     run.type_keys("a\n");

@@ -109,7 +109,7 @@ async fn ignored_and_binary_files_and_many_places_are_no_problem() {
     let test = project(steps);
     test.write(".gitignore", "built.py\n");
     test.write("built.py", "calc(1)\n");
-    test.write("image.bin", "\0calc\n");
+    test.write("image.bin", "\u{1}\0\u{2}\0calc\n");
     assert_eq!(answer(&test.run(test.request(PROMPT)).await), "Done.");
 
     let test = project((0..3).map(|_| Step::Say("Done.")).collect::<Vec<_>>().into_iter().chain([]));
