@@ -101,7 +101,8 @@ def main():
     run = Run(agents, "!long")
     run.until("token", *TERMINAL)
     run.cancel()
-    assert run.until(*TERMINAL)[-1][0] == "cancelled"
+    kind, event = run.until(*TERMINAL)[-1]
+    assert kind == "cancelled", event
     run.close()
     print("cancel")
 

@@ -264,7 +264,14 @@ fn the_starter_model_says_the_same_in_llama_cpp() {
         request.system = "".into();
         let theirs = ask(&*server.open(), &request).unwrap();
         request.tools = tools.iter().map(|tool| tool.def()).collect();
-        let ours = ask(&*engine.open(), &request).unwrap();
+        let ours = match ask(&*engine.open(), &request) {
+            // What it declines is an error with the words of the model.
+            Err(ProviderError::Engine(declined)) => {
+                assert_eq!(declined, theirs.content, "{text}");
+                continue;
+            }
+            ours => ours.unwrap(),
+        };
         let said = ours.calls.first().map_or(ours.content, |call| {
             let (name, arguments) = (&call.name, &call.arguments);
             format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
