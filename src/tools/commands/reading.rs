@@ -245,7 +245,7 @@ mod tests {
         for line in lines {
             assert!(free(line), "{line}");
         }
-        assert!(free(&format!("cd {root} && ls")) && free(&format!("cat {root}/a.txt")));
+        assert!(free(&format!("cd '{root}' && ls")) && free(&format!("cat '{root}/a.txt'")));
         #[rustfmt::skip]
         let lines = [
             "cat sub/.env", "cat ./sub/../sub/.env", "cat link.txt", "cat out/passwd", "cat /etc/passwd",

@@ -410,7 +410,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let (launcher, tried) = (dir.path().join("launcher"), dir.path().join("tried"));
-        std::fs::write(&launcher, format!("#!/bin/sh\necho x >> {}\nexit 1\n", tried.display())).unwrap();
+        std::fs::write(&launcher, format!("#!/bin/sh\necho x >> '{}'\nexit 1\n", tried.display())).unwrap();
         std::fs::set_permissions(&launcher, std::fs::Permissions::from_mode(0o755)).unwrap();
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         let host = CommandHost { launcher: Some(launcher), ..CommandHost::default() };

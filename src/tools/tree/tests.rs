@@ -258,7 +258,7 @@ fn a_tree_that_cannot_be_compared_any_more_is_an_error_and_not_an_empty_list() {
     let entries = |entries| Limits { entries, bytes: 0, file_bytes: 0 };
     let kept = |path: &str| TreeFile {
         path: path.into(),
-        state: FileState::Dir { mode: 0o700 },
+        state: FileState::Dir { mode: 0o711 },
         not_kept: false,
         left_out: None,
     };
