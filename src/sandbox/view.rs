@@ -114,10 +114,12 @@ pub(super) struct Seen {
 }
 
 impl View {
-    /// Makes the one of a user with this home directory.
+    /// Makes the one of a user with this home directory. Mounts follow no links, so a home that is reached through one
+    /// is resolved.
     pub fn of_home(home: &Path) -> Self {
+        let home = fs::canonicalize(home).unwrap_or_else(|_| home.to_owned());
         let hidden = HIDDEN.iter().map(|name| home.join(name)).collect();
-        Self { home: Some(home.to_owned()), hidden, readable: Vec::new() }
+        Self { home: Some(home), hidden, readable: Vec::new() }
     }
 
     /// Hides absolute paths, which need not exist.

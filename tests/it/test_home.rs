@@ -129,7 +129,7 @@ impl TestHome {
         let pid = i32::try_from(info["pid"].as_i64()?).ok()?;
         // The file outlives a killed daemon, and another process may have its id by now.
         let runs = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-        if runs == Path::new(BINARY) { Pid::from_raw(pid) } else { None }
+        if fs::canonicalize(BINARY).is_ok_and(|binary| runs == binary) { Pid::from_raw(pid) } else { None }
     }
 }
 

@@ -43,6 +43,8 @@ impl Machine {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, format!("{name}\n")).unwrap();
         }
+        // As `/home` is a link on some machines.
+        std::os::unix::fs::symlink("home", dir.path().join("home_link")).unwrap();
         Self { dir, layers }
     }
 
@@ -69,7 +71,7 @@ impl Machine {
         };
         let shown = shown.iter().map(|name| self.path(name));
         let view =
-            View::of_home(&self.path("home")).showing(shown).hiding([self.path("home/src/app/hidden")]);
+            View::of_home(&self.path("home_link")).showing(shown).hiding([self.path("home/src/app/hidden")]);
         let sandbox = Sandbox::new(env!("CARGO_BIN_EXE_kontekst").into(), self.layers, view);
         let mut output = Vec::new();
         sandbox.run(&command, &Cancel::new(), &mut |bytes| output.extend_from_slice(bytes)).unwrap();
