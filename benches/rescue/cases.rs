@@ -56,10 +56,10 @@ fn tool(function: &Value) -> Option<ToolDef> {
     let mut parameters = function["parameters"].clone();
     into_json_schema(&mut parameters);
     Some(ToolDef {
-        create_only: false,
         name: function["name"].as_str()?.to_owned(),
         description: String::new(),
         parameters,
+        ..ToolDef::default()
     })
 }
 

@@ -72,7 +72,7 @@ fn search_files(
     let outcome = tool.execute(&arguments, &work_dir, &proposal, &Cancel::new());
     let time = start.elapsed();
     match outcome {
-        ToolOutcome::Done(_) => Ok(time),
+        ToolOutcome::done(_) => Ok(time),
         ToolOutcome::Failed { message, .. } => Err(message.into()),
     }
 }

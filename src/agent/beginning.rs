@@ -45,14 +45,6 @@ pub(super) fn beginning(
     Ok(Beginning::Resumed(Box::new(resumed)))
 }
 
-/// Returns what the user wrote. The text of a skill may ask for more than the user's own words do.
-pub(super) fn own_words<'a>(prompt: &'a Prompt, beginning: &Beginning) -> &'a str {
-    match prompt {
-        Prompt::Text(text) if !beginning.is_skill() => text,
-        Prompt::Text(_) | Prompt::Skill { .. } => "",
-    }
-}
-
 /// Reads the newest messages before those of the run that fit in `budget` tokens.
 pub(super) fn messages_before(
     shared: &Shared,

@@ -16,6 +16,8 @@ pub(super) struct Checks {
     /// Files may differ from what they were before the run.
     pub(super) is_due: bool,
     pub(super) rounds: u32,
+    /// The check that failed last, with what it printed.
+    pub(super) failed: Option<(String, String)>,
 }
 
 impl Checks {

@@ -18,7 +18,7 @@ use super::{
     messages::PartialAnswer,
     model::{open_model, run_error},
     protocol::{Event, RunError},
-    rails::{RepeatedText, ThinkingBudget, without_repetitions},
+    rails::{RepeatedText, ThinkingBudget, may_want_repetition, without_repetitions},
     run::Stop,
     run_state::RunState,
 };
@@ -86,7 +86,7 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     if dropped != Dropped::default() {
         report_dropped(run, dropped).await?;
     }
-    let steps = run.rails.take_step_options(run.messages.window.iter());
+    let steps = run.offer.take_options(&run.tools.all.defs(), run.messages.window.iter());
     let mut reopened = false;
     loop {
         let mut request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
@@ -140,7 +140,7 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
         return Ok(draft);
     }
     request.options.tool_choice = ToolChoice::None;
-    if run.model.provider.works_in_steps(run.model.agent.tool_role) {
+    if run.model.works_in_steps() {
         ask_without_calls(&mut request, &draft.content);
     }
     let mut answer = generate(run, request, Visibility::Shown).await?;
@@ -209,7 +209,9 @@ async fn send(
     let events = run.io.events.clone();
     let partial_answer = run.messages.partial_answer();
     let cancel = budget.as_ref().map_or_else(|| events.cancel().child(), |budget| budget.cancel().clone());
-    let mut watch = run.rails.stops_repetition.then(|| RepeatedText::new(cancel.clone()));
+    let wants_it = run.messages.prompt().is_some_and(|prompt| may_want_repetition(prompt.words()));
+    let watches = run.rails.config.repeats && !wants_it;
+    let mut watch = watches.then(|| RepeatedText::new(cancel.clone(), &run.tools.all.defs()));
     let stopped = watch.as_ref().map(RepeatedText::stopped);
     let mut call_size = CallSize(0);
     let mut call = blocking(move || {

@@ -53,7 +53,7 @@ impl Grant {
     ) -> Result<Self, RunError> {
         let commands = shared.commands_for(&request.tools);
         let mut tools = daemon_tools(shared, commands.as_ref(), skills);
-        tools.retain(|tool| request.tools.includes(&tool.def().name));
+        tools.retain(|tool| request.tools.includes(&tool.def()));
         let work_dir = match open_work_dir(shared, request)? {
             Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
             None => {

@@ -98,6 +98,14 @@ impl RunMessages {
         self.window.push(prompt.clone());
     }
 
+    /// Returns the prompt of the run, if the window has it.
+    pub(super) fn prompt(&self) -> Option<&Message> {
+        let is_own = |message: &&Message| {
+            message.role == Role::User && message.run.as_ref() == Some(self.recorder.run())
+        };
+        self.unrecorded_prompt.as_ref().or_else(|| self.window.iter().find(is_own))
+    }
+
     /// Does not record the prompt, because the session has it already.
     pub(super) fn forget_prompt(&mut self) {
         self.unrecorded_prompt = None;

@@ -1,7 +1,6 @@
 //! The agent: the one core that every door uses.
 
 mod agent_core;
-mod answer_check;
 mod answer_format;
 mod beginning;
 mod bridge;
@@ -12,10 +11,13 @@ mod conversation;
 mod generate;
 mod grant;
 mod history;
+mod ledger;
 mod limits;
 mod messages;
 mod model;
 mod model_profile;
+mod next_turn;
+mod offer;
 mod parking;
 mod pending_calls;
 mod prepare;
@@ -25,7 +27,7 @@ mod queries;
 mod rails;
 mod recorder;
 mod request;
-mod rewrite;
+mod route;
 mod run;
 mod run_checks;
 mod run_loop;
@@ -37,14 +39,15 @@ mod shared;
 mod subagent;
 mod toolset;
 mod undo;
+mod whole_file;
 
 pub use agent_core::AgentCore;
 pub use conversation::Conversation;
 pub use pending_calls::PendingApproval;
 pub use queries::{ChosenModel, DaemonTool};
 pub use request::{
-    ApprovalBatching, DaemonTools, ExtraContext, History, Prompt, ResumeRun, RunOverrides, SKILL_TOOL,
-    SPAWN_WORKER, StartRun, SubagentOptions, ToolOptions,
+    ApprovalBatching, DaemonTools, Expects, ExtraContext, History, Prompt, ResumeRun, RunOverrides,
+    SKILL_TOOL, SPAWN_WORKER, StartRun, SubagentOptions, ToolOptions,
 };
 pub use run::Run;
 pub use subagent::SubagentWatch;

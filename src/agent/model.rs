@@ -58,6 +58,11 @@ impl RunModel {
         TokenCounter { provider: Arc::clone(&self.provider), cancel: self.cancel.clone() }
     }
 
+    /// Returns true if each answer is one step.
+    pub(super) fn works_in_steps(&self) -> bool {
+        self.provider.works_in_steps(self.agent.tool_role)
+    }
+
     /// Returns the tokens that the chat template adds to this many messages.
     pub(super) async fn template_tokens(&self, messages: usize) -> Result<u32, RunError> {
         let (provider, cancel) = (Arc::clone(&self.provider), self.cancel.clone());

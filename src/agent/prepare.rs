@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use crate::{
     config::{AgentConfig, AgentError, RailsConfig, ToolRole},
     context::{Window, estimate},
-    core::{AnswerFormat, AnswerOptions, Message, Name, RunId, SessionId, nearest},
+    core::{AnswerOptions, Message, Name, RunId, SessionId, ToolChoice, nearest},
     provider::Provider,
     sessions::SessionLog,
     skills::Skills,
@@ -14,7 +14,7 @@ use crate::{
 };
 
 use super::{
-    beginning::{beginning, cache_key, messages_before, own_words},
+    beginning::{beginning, cache_key, messages_before},
     bridge::blocking,
     checks::Checks,
     grant::Grant,
@@ -23,12 +23,14 @@ use super::{
     messages::RunMessages,
     model::{RunModel, check_images, check_options, open_model},
     model_profile::fill_in,
+    offer::Offer,
     parking::{Beginning, Parking},
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
-    rails::{AskedChange, ExpectedChange, Rails, keep_new, read_opening},
+    rails::{Rails, keep_new, read_opening},
     recorder::Recorder,
-    request::{DaemonTools, ExtraContext, History, RunOverrides, StartRun},
+    request::{DaemonTools, Expects, ExtraContext, History, RunOverrides, StartRun},
+    route::Kind,
     run::EventSender,
     session::SessionSlot,
     shared::{Origin, Shared},
@@ -44,6 +46,8 @@ pub(super) struct PreparedRun {
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
+    pub(super) offer: Offer,
+    pub(super) expects: Expects,
     pub(super) checks: Checks,
     pub(super) parking: Parking,
 }
@@ -72,16 +76,9 @@ pub(super) fn prepare(
     let tools = RunTools::new(tools, request.tools, Arc::clone(&work_dir), policy, call_timeout(shared))?;
     let origin = (parent.as_ref(), request.working_dir.as_deref());
     let log = open_log(shared, &request.history, &slot.id, origin)?;
-    let asked = if beginning.is_skill() { AskedChange::default() } else { AskedChange::of(&request.prompt) };
-    let can_be_checked = !request.change_optional && tools.can_change_files();
-    events.send_blocking(Event::Started {
-        run: id.clone(),
-        session: slot.id.clone(),
-        agent: agent.id.to_string(),
-        may_turn_back: !checks.commands.is_empty()
-            || (agent.rails.unfinished && asked.can_be_checked(can_be_checked, tools.can_run_commands())),
-    });
-
+    let may_turn_back = !checks.commands.is_empty() || request.expects == Expects::Change;
+    let (run, session, name) = (id.clone(), slot.id.clone(), agent.id.to_string());
+    events.send_blocking(Event::Started { run, session, agent: name, may_turn_back });
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, compact, .. } =
         request.context;
     extra_context.extend(lacks_work_dir.then(|| without_work_dir(events)));
@@ -93,33 +90,41 @@ pub(super) fn prepare(
     fill_in(&mut model, &shared.storage.home);
     check_images(&model, &prompt.images)?;
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
-    // A model that does not read the conversation cannot be told what it lacks.
     let reads = model.provider.uses_history();
-    let expected = ExpectedChange::new(asked, can_be_checked, reads);
     let window_size = context_size(shared, &model, request.overrides.context_size);
     let may_open = may_open && reads && request.working_dir.is_some();
-    let read = || read_opening(&request.prompt, asked.any(), window_size, &model, &tools, events.cancel());
-    let opening = add_opening(&mut prompt, &beginning, || may_open.then(read).flatten());
+    let opened =
+        may_open.then(|| read_opening(&prompt, window_size, &model, &tools, events.cancel())).flatten();
+    let (expects, offer) = (request.expects, offer(&model, &tools, opened.as_ref(), request.expects));
+    let opening = add_opening(&mut prompt, &beginning, opened);
     let mut provided = provided_messages(request.history);
     let counts = count_parts(&model, &tools, &mut provided, &prompt.with_context(), stored);
     let budget = window_budget(&model, window_size, &counts);
     let history_budget = budget.history(estimate(&prompt));
-    let history = match &log {
-        Some(log) if stored && reads => {
-            messages_before(shared, log, &slot.id, history_budget, &beginning, events)?
-        }
-        _ => provided,
-    };
+    let stored_in = log.as_ref().filter(|_| stored && reads);
+    let before = |log| messages_before(shared, log, &slot.id, history_budget, &beginning, events);
+    let history = stored_in.map_or(Ok(provided), before)?;
     if let Some(opening) = opening {
         prompt.context = keep_new(opening, &history, events);
     }
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history).with_summary(compact);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let rails = rails(&model, own_words(&request.prompt, &beginning), (asked, expected), &tools, &checks);
+    let rails = Rails::new(model.agent.rails.clone(), model.works_in_steps());
     let (checks, parking) =
         beginning.begin(&shared.parked, model.agent.id.as_str(), &work_dir, checks, events)?;
-    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, rails, checks, parking })
+    Ok(PreparedRun {
+        session: slot.id,
+        messages,
+        model,
+        tools,
+        limits,
+        rails,
+        offer,
+        expects,
+        checks,
+        parking,
+    })
 }
 
 /// Tells the client that the run has no working directory, and returns what the model reads about that.
@@ -128,17 +133,13 @@ fn without_work_dir(events: &EventSender) -> String {
     NO_WORK_DIR.to_owned()
 }
 
-/// Puts what `read` has read for the prompt before it, and returns it. A parked run has that in its session already.
-fn add_opening(
-    prompt: &mut Message,
-    beginning: &Beginning,
-    read: impl FnOnce() -> Option<Opening>,
-) -> Option<Opening> {
+/// Puts what was read for the prompt before it, and returns it. A parked run has that in its session already.
+fn add_opening(prompt: &mut Message, beginning: &Beginning, opening: Option<Opening>) -> Option<Opening> {
     if let Some(context) = beginning.stored_context() {
         context.clone_into(&mut prompt.context);
         return None;
     }
-    let opening = read()?;
+    let opening = opening?;
     prompt.context = opening.text();
     Some(opening)
 }
@@ -147,26 +148,18 @@ fn call_timeout(shared: &Shared) -> Duration {
     Duration::from_secs(shared.config.tools.timeout_seconds)
 }
 
-fn rails(
-    model: &RunModel,
-    words: &str,
-    (asked, expected): (AskedChange, ExpectedChange),
-    tools: &RunTools,
-    checks: &Checks,
-) -> Rails {
-    let mut rails = Rails::new(model.agent.rails.clone(), words, &model.system, expected, &checks.commands);
-    if model.options.format != AnswerFormat::Text && expected == ExpectedChange::None {
-        rails.expect_only_an_answer();
+/// Returns what the steps of the model offer. A client that decides itself which tool is called, or whose tools are all its own,
+/// leaves nothing to choose.
+fn offer(model: &RunModel, tools: &RunTools, opening: Option<&Opening>, expects: Expects) -> Offer {
+    let chooses =
+        model.agent.rails.offer && model.works_in_steps() && model.options.tool_choice == ToolChoice::Auto;
+    let names = opening.map(|opening| opening.names.clone()).unwrap_or_default();
+    let named = opening.map(|opening| opening.read.iter().map(|file| file.path.clone()).collect());
+    let mut offer = Offer::new(chooses && tools.can_read_files(), names, named.unwrap_or_default());
+    if expects != Expects::Anything {
+        offer.set_kind(Some(Kind::Work));
     }
-    // Checks run commands, too. A model that does not read the conversation cannot be told what it lacks.
-    if asked.command
-        && tools.can_run_commands()
-        && checks.commands.is_empty()
-        && model.provider.uses_history()
-    {
-        rails.expect_command(words, model.options.format == AnswerFormat::Text);
-    }
-    rails
+    offer
 }
 
 /// Loads the agent of a request and applies the request's overrides.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain, io_hint},
+    core::{
+        CallId, CommandFacts, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain, io_hint,
+    },
     provider::Progress,
     subagent_log::SubagentEvent,
     tools::{CommandPreview, Effect},
@@ -81,7 +83,7 @@ pub enum Event {
         run: RunId,
         session: SessionId,
         agent: String,
-        /// The request asks for a change of files, so that an answer may be turned back after its text was sent.
+        /// The run has checks, so that an answer may be turned back after its text was sent.
         may_turn_back: bool,
     },
     /// A message for the user that changes nothing in the run.
@@ -149,7 +151,21 @@ pub enum Event {
     CheckFinished(CheckReport),
     /// An event of a subagent of this run, or of a subagent below it. It is on disk.
     Subagent(SubagentEvent),
+    /// What the run has done. Comes once, directly before the end, unless the run never began.
+    Facts(RunFacts),
     Ended(Outcome),
+}
+
+/// What a run has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFacts {
+    /// The files that differ from what they were before the run, or that a command has changed, relative to the working
+    /// directory. Sorted.
+    pub changed_files: Vec<String>,
+    /// The command lines that the model has run, in their order.
+    pub commands: Vec<CommandFacts>,
+    /// Nothing else can have been changed: no call ran at the client or in a subagent, and what each command has changed is known.
+    pub is_complete: bool,
 }
 
 /// The result of a check.

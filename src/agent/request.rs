@@ -3,8 +3,8 @@
 use std::{borrow::Cow, path::PathBuf};
 
 use crate::{
-    core::{AnswerOptions, Image, Message, RunId, Sampling, SessionId},
-    tools::{CallerEnvironment, ClientTool, builtin::RUN_COMMAND},
+    core::{AnswerOptions, Image, Message, RunId, Sampling, SessionId, ToolDef, ToolNature},
+    tools::{CallerEnvironment, ClientTool},
 };
 
 use super::conversation::Conversation;
@@ -33,8 +33,7 @@ pub struct StartRun {
     /// The requirements for the answer. If the model cannot meet them, the run fails before the model is asked.
     pub answer: AnswerOptions,
     pub subagents: SubagentOptions,
-    /// The prompt is not in a person's own words, and may be answered without the change that it seems to ask for.
-    pub change_optional: bool,
+    pub expects: Expects,
     /// A model server that says when it wants to be asked again (status 429 with `Retry-After`, at most 60 seconds) is
     /// waited for, up to three times for each answer. Otherwise the run fails, and its client reads the seconds.
     pub waits_when_busy: bool,
@@ -47,6 +46,17 @@ pub struct StartRun {
     /// Goes on with a parked run, whose settings the other fields have. The prompt and the session are those of the parked
     /// run.
     pub resume: Option<ResumeRun>,
+}
+
+/// What the client expects of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expects {
+    #[default]
+    Anything,
+    /// A file differs in the end. Otherwise the model is asked once, and then the run fails.
+    Change,
+    /// The same, and the model was asked.
+    ChangeAskedFor,
 }
 
 /// A parked run to go on with.
@@ -141,12 +151,13 @@ pub enum DaemonTools {
 }
 
 impl ToolOptions {
-    /// Returns true if the run may use the daemon's tool of this name.
-    pub(super) fn includes(&self, tool: &str) -> bool {
+    /// Returns true if the run may use this tool of the daemon.
+    pub(super) fn includes(&self, tool: &ToolDef) -> bool {
+        use ToolNature as Nature;
         match &self.daemon {
-            DaemonTools::All => self.commands || tool != RUN_COMMAND,
-            DaemonTools::ReadOnly => ![RUN_COMMAND, "write_file", "edit_file", SPAWN_WORKER].contains(&tool),
-            DaemonTools::Only(names) => names.iter().any(|name| name == tool),
+            DaemonTools::All => self.commands || tool.nature != Nature::Runs,
+            DaemonTools::ReadOnly => !matches!(tool.nature, Nature::Runs | Nature::Changes | Nature::Starts),
+            DaemonTools::Only(names) => names.contains(&tool.name),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Runs the checks of a run: after each answer that follows a change of files, after each file that was written anew because a
-//! check failed, and once before the first change, or before the first answer.
+//! Runs the checks of a run: after each answer that follows a change of files, and once before the first change, or before the
+//! first answer.
 //!
 //! A failure goes to the model, which changes the files again.
 
@@ -29,17 +29,17 @@ pub(super) enum CheckedAnswer {
     Failed,
 }
 
-/// Runs the checks before the model is asked for the first time, if the request asks for a change. The model reads what those
-/// print that fail: without it, small models change something else first.
+/// Runs the checks before a model in steps is asked for the first time. It reads what those print that fail: without it, small
+/// models change something else first.
 pub(super) async fn run_before_answers(run: &mut RunState) -> Result<(), Stop> {
-    if !run.rails.config.opening || !run.rails.expects_change() {
+    if !run.rails.config.opening || !run.model.works_in_steps() {
         return Ok(());
     }
     for (command, result) in run_before_change(run).await? {
         let head =
             format!("The check `{command}` fails before any change ({}). It printed:\n", exit(&result));
         let tail = "\nIt has to pass in the end.";
-        run.rails.rewrites.note_failed_check(&command, &result.output);
+        run.checks.failed = Some((command.clone(), result.output.clone()));
         run.messages.push_output_note(&head, result.output, tail, &run.model).await?;
     }
     Ok(())
@@ -67,7 +67,10 @@ pub(super) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, St
     run.checks.rounds += 1;
     let rounds = run.checks.rounds;
     let failed = run_all(run, rounds).await?;
-    let Some((command, result)) = failed.first() else { return Ok(CheckedAnswer::Passed) };
+    let Some((command, result)) = failed.first() else {
+        run.checks.failed = None;
+        return Ok(CheckedAnswer::Passed);
+    };
     if rounds >= MAX_ROUNDS {
         let how = exit(result);
         return Err(RunError::new(
@@ -86,7 +89,7 @@ pub(super) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, St
             exit(result)
         );
         let tail = "\nCorrect the files so that it passes.";
-        run.rails.rewrites.note_failed_check(command, &result.output);
+        run.checks.failed = Some((command.clone(), result.output.clone()));
         run.messages.push_output_note(&head, result.output.clone(), tail, &run.model).await?;
     }
     Ok(CheckedAnswer::Failed)

@@ -4,19 +4,19 @@ use std::{sync::Arc, time::Instant};
 
 use crate::{
     core::{Cancel, RunId, SessionId, blocking_apart},
-    provider::{FinishReason, Turn},
+    provider::FinishReason,
 };
 
 use super::{
-    answer_check::{check_answer, replace_copy},
     bridge::blocking,
     calls::{check_calls, resume_calls, run_calls},
     generate::summarize_history,
+    ledger::Ledger,
+    next_turn::{NextTurn, next_turn},
     prepare::{PreparedRun, prepare},
     protocol::{Event, FailureKind, Outcome, RunError},
-    rails::AnswerCheck,
-    request::{History, StartRun},
-    rewrite::{check_repair, next_turn},
+    rails::{Answer, Judgement, Moment},
+    request::{Expects, History, StartRun},
     run::{EndPermit, Run, RunIo, Stop, channel},
     run_checks::{self, CheckedAnswer},
     run_state::RunState,
@@ -107,9 +107,24 @@ async fn run(
             return Err(stop);
         }
     };
-    let PreparedRun { session, messages, model, tools, limits, rails, checks, parking } = prepared;
-    let shared = Arc::clone(shared);
-    let mut run = RunState { shared, session, io, messages, model, tools, limits, rails, checks, parking };
+    let PreparedRun { session, messages, model, tools, limits, rails, offer, expects, checks, parking } =
+        prepared;
+    let (shared, ledger) = (Arc::clone(shared), Ledger::default());
+    let mut run = RunState {
+        shared,
+        session,
+        io,
+        messages,
+        model,
+        tools,
+        limits,
+        rails,
+        ledger,
+        offer,
+        expects,
+        checks,
+        parking,
+    };
     let result = run_turns(&mut run).await;
     if let Ok(outcome) = &result {
         run.parking.finish(&run.shared.parked, outcome).await;
@@ -118,6 +133,7 @@ async fn run(
         run.messages.store_interrupted(stop, &run.model).await;
     }
     conversation.replace(run.messages.for_later_runs());
+    run.io.send(Event::Facts(run.ledger.facts())).await.ok();
     result
 }
 
@@ -154,43 +170,83 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     }
     for _ in 0..run.limits.max_turns {
         run.limits.check_token_budget()?;
-        let (mut turn, is_of_window) = next_turn(run).await?;
-        let calls = check_calls(run, &mut turn).await?;
-        if turn.calls.is_empty() {
-            replace_copy(run, &mut turn).await?;
+        let mut next = next_turn(run).await?;
+        let calls = check_calls(run, &mut next.turn).await?;
+        let is_answer = next.turn.calls.is_empty();
+        let judged = if is_answer { judge_answer(run, &next) } else { Ok(None) };
+        if next.is_unsent && matches!(judged, Ok(None)) {
+            run.io.send(Event::Text(next.turn.content.clone())).await?;
         }
-        record_answer(run, &turn, is_of_window).await?;
+        record_answer(run, &next).await?;
         run.parking.note_turn();
-        if turn.calls.is_empty() {
-            if let AnswerCheck::AskAgain { fact, message, .. } = check_answer(run, &turn).await? {
-                run.io.send(Event::TurnedBack(fact)).await?;
-                run.messages.push_note(&message);
-                continue;
-            }
+        if let Some((fact, message)) = judged? {
+            run.io.send(Event::TurnedBack(fact)).await?;
+            run.messages.push_note(&message);
+        } else if is_answer {
             let checked = run_checks::check_answer(run).await?;
-            if matches!(checked, CheckedAnswer::Failed) {
-                continue;
+            if !matches!(checked, CheckedAnswer::Failed) {
+                return completed(run, next, matches!(checked, CheckedAnswer::Passed)).await;
             }
-            return Ok(Outcome::Completed {
-                content: turn.content,
-                reasoning: turn.reasoning,
-                truncated: turn.finish_reason == FinishReason::Length,
-                checks_passed: matches!(checked, CheckedAnswer::Passed),
-            });
+        } else {
+            run.ledger.begin_turn();
+            if let Some(outcome) = run_calls(run, calls).await? {
+                return Ok(outcome);
+            }
+            run.rails.take_end()?;
         }
-        run.rails.begin_turn();
-        if let Some(outcome) = run_calls(run, calls).await? {
-            return Ok(outcome);
-        }
-        if !is_of_window {
-            check_repair(run, &turn).await?;
-        }
-        run.rails.check()?;
     }
     let max_turns = run.limits.max_turns;
     Err(RunError::new(FailureKind::Limit, format!("the run used up its {max_turns} turns"))
         .hint("raise `max_turns` in config.toml if the task needs more")
         .into())
+}
+
+/// Judges an answer without calls. Returns the reason why it does not count and what the model reads then, or `None` if it counts.
+///
+/// # Errors
+///
+/// The failure of the run if the model was asked again too often, or if no file was changed where the client expects it.
+fn judge_answer(run: &mut RunState, next: &NextTurn) -> Result<Option<(String, String)>, Stop> {
+    let answer = Answer {
+        turn: &next.turn,
+        claims: next.claims.as_deref(),
+        is_of_work: run.offer.is_of_work(),
+        named: &run.offer.named,
+    };
+    match run.rails.judge(&Moment::Answer(answer), &run.ledger) {
+        Judgement::AskAgain { fact, message, .. } => return Ok(Some((fact, message))),
+        Judgement::End(error) => return Err(error.into()),
+        Judgement::Pass | Judgement::Note(_) | Judgement::TurnBack(_) => {}
+    }
+    if run.expects != Expects::Change || !run.ledger.is_complete() || !run.ledger.changed_files().is_empty() {
+        return Ok(None);
+    }
+    let fact = "the run has changed no file, and --expect-change wants a change".to_owned();
+    if std::mem::replace(&mut run.expects, Expects::ChangeAskedFor) == Expects::Change {
+        let message = "No file has been changed, and the user expects a change. Make it now, or say why it cannot be made.";
+        return Ok(Some((fact, message.to_owned())));
+    }
+    Ok(None)
+}
+
+/// Returns the outcome of a run with this answer.
+async fn completed(run: &RunState, next: NextTurn, checks_passed: bool) -> Result<Outcome, Stop> {
+    let is_missing = run.expects == Expects::ChangeAskedFor && run.ledger.is_complete();
+    if is_missing && run.ledger.changed_files().is_empty() {
+        let fact = "the run has changed no file, and --expect-change wants a change";
+        return Err(RunError::new(FailureKind::Check, fact).into());
+    }
+    let turn = next.turn;
+    if turn.finish_reason == FinishReason::Repetition {
+        let text = "the model began to repeat itself and was stopped; the answer is what came before";
+        run.io.send(Event::Notice(text.to_owned())).await?;
+    }
+    Ok(Outcome::Completed {
+        content: turn.content,
+        reasoning: turn.reasoning,
+        truncated: turn.finish_reason == FinishReason::Length,
+        checks_passed,
+    })
 }
 
 /// Puts the prompt into the window. Its tokens are estimated, which is good enough while there is room to
@@ -214,9 +270,10 @@ async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Stores an answer and reports it to the client. `is_of_window` says that it was asked for with what the window holds.
-async fn record_answer(run: &mut RunState, turn: &Turn, is_of_window: bool) -> Result<(), Stop> {
-    let usage = turn.usage.filter(|_| is_of_window);
+/// Stores an answer and reports it to the client.
+async fn record_answer(run: &mut RunState, next: &NextTurn) -> Result<(), Stop> {
+    let turn = &next.turn;
+    let usage = turn.usage.filter(|_| next.is_of_window);
     run.messages.push_answer(turn, usage, &run.model).await?;
     if let Some(unread) = turn.truncated_tokens.filter(|_| !run.model.cut_prompt_reported) {
         run.model.cut_prompt_reported = true;

@@ -9,13 +9,16 @@ use crate::{
 
 use super::{
     checks::Checks,
+    ledger::Ledger,
     limits::RunLimits,
     messages::RunMessages,
     model::RunModel,
+    offer::Offer,
     parking::Parking,
     pending_calls::PendingApproval,
     protocol::{Command, Decision, Event, ProposedCall},
     rails::Rails,
+    request::Expects,
     run::{RunIo, Stop},
     shared::Shared,
     toolset::RunTools,
@@ -31,6 +34,9 @@ pub(super) struct RunState {
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
     pub(super) rails: Rails,
+    pub(super) ledger: Ledger,
+    pub(super) offer: Offer,
+    pub(super) expects: Expects,
     pub(super) checks: Checks,
     pub(super) parking: Parking,
 }
@@ -42,6 +48,11 @@ impl RunState {
         if command.is_none() {
             self.io.close_commands();
         }
+    }
+
+    /// Returns true if there is a tool of this name.
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.tools.all.find(name).is_some()
     }
 
     /// Builds the request for the next answer to `messages`, which may take at most `max_tokens` tokens.

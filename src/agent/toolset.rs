@@ -5,13 +5,9 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolNature, ToolOutcome},
     skills::Skills,
-    tools::{
-        CommandRunner, Executor, Proposal, Tool, ToolBox, WorkDir,
-        builtin::{self, RUN_COMMAND},
-        policy::Policy,
-    },
+    tools::{CommandRunner, Proposal, Tool, ToolBox, WorkDir, builtin, policy::Policy},
 };
 
 use super::{
@@ -51,23 +47,9 @@ impl RunTools {
         Ok(Self { all, work_dir, approvals, timeout, reading_is_free, client_decides, policy })
     }
 
-    /// Returns true if the run has the daemon's tools that change files.
-    pub(super) fn can_change_files(&self) -> bool {
-        self.has_daemon_tools(&["write_file", "edit_file"])
-    }
-
-    /// Returns true if the run has the daemon's tools that read and list files.
+    /// Returns true if the run has tools of the daemon that read files.
     pub(super) fn can_read_files(&self) -> bool {
-        self.has_daemon_tools(&["read_file", "list_files"])
-    }
-
-    /// Returns true if the run has the daemon's tool that runs commands.
-    pub(super) fn can_run_commands(&self) -> bool {
-        self.has_daemon_tools(&[RUN_COMMAND])
-    }
-
-    fn has_daemon_tools(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| matches!(self.all.find(name), Some(Executor::Daemon(_))))
+        self.all.defs().iter().any(|tool| tool.nature == ToolNature::Reads)
     }
 }
 
@@ -98,7 +80,7 @@ impl Tool for SkillTool {
             write!(description, "\n- {}: {}", skill.name, skill.description).expect("writes to a string");
         }
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Tells,
             name: SKILL_TOOL.to_owned(),
             description,
             parameters: json!({
@@ -106,6 +88,7 @@ impl Tool for SkillTool {
                 "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
                 "required": ["name"],
             }),
+            ..ToolDef::default()
         }
     }
 
@@ -127,7 +110,7 @@ impl Tool for SkillTool {
                 ToolOutcome::failed(ToolFailureKind::Denied, message)
             }
             Some(skill) => {
-                ToolOutcome::Done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
+                ToolOutcome::done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
             }
         }
     }

@@ -5,6 +5,16 @@ use serde_json::{Value, json};
 
 use crate::pb::{self, progress_event::Progress, run_event::Event};
 
+/// Returns true if the run has certainly changed nothing.
+pub(super) fn nothing_changed(facts: &pb::RunFactsEvent) -> bool {
+    facts.complete && facts.changed_files.is_empty()
+}
+
+/// Converts a command line that the model has run.
+pub(super) fn command_to_json(command: &pb::RanCommand) -> Value {
+    json!({"line": command.line, "exit_status": command.exit_status})
+}
+
 /// The version of `docs/run-output.schema.json`. It is increased when something in the output changes its meaning or goes
 /// away, and not when something is added.
 pub(super) const SCHEMA_VERSION: u32 = 1;
@@ -43,6 +53,10 @@ pub(super) fn to_json(event: &Event) -> Value {
         }
         Event::ToolOutput(e) => json!({"type": "tool_output", "call_id": e.call_id, "text": e.text}),
         Event::Check(e) => check_to_json(e),
+        Event::Facts(e) => json!({
+            "type": "facts", "changed_files": e.changed_files, "nothing_changed": nothing_changed(e),
+            "commands": e.commands.iter().map(command_to_json).collect::<Vec<_>>(),
+        }),
         Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
         Event::Completed(e) => json!({
             "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,

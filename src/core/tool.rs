@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::CallId;
 
 /// A tool definition, as it is offered to the model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolDef {
     pub name: String,
     pub description: String,
@@ -15,6 +15,31 @@ pub struct ToolDef {
     /// The tool fails instead of replacing a file if an argument `create_only` is true. The argument is not among the
     /// `parameters`, because only the starter model needs it. This is never sent to a model server.
     pub create_only: bool,
+    /// Never sent to a model server either.
+    pub nature: ToolNature,
+    /// The required argument that holds the whole content of the file at the argument `path`. A model in steps names the file
+    /// only, and then writes this argument as plain text.
+    pub whole_file: Option<&'static str>,
+}
+
+/// What a call of a tool does at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolNature {
+    /// It reads files of the working directory.
+    Reads,
+    /// It changes the file at its argument `path`.
+    Changes,
+    /// It runs a command line, which may do anything that the sandbox allows.
+    Runs,
+    /// It fetches something from the network.
+    Fetches,
+    /// It starts subagents.
+    Starts,
+    /// It gives the model a text that the user has prepared.
+    Tells,
+    /// Nothing is known: the client runs it.
+    #[default]
+    Unknown,
 }
 
 /// One tool call, as the model wrote it.
@@ -56,15 +81,32 @@ fn text_or_object<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error
     })
 }
 
-/// The outcome of a call. A failure does not end the run: the model reads its message in the next turn.
+/// The outcome of a call. A failure does not end the run: the model reads its text in the next turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ToolOutcome {
-    Done(String),
-    Failed {
-        kind: ToolFailureKind,
-        /// A sentence for the model.
-        message: String,
-    },
+pub struct ToolOutcome {
+    text: String,
+    /// `None` if the call succeeded.
+    failure: Option<ToolFailureKind>,
+    pub facts: Box<ToolFacts>,
+}
+
+/// What is known about the effect of a call, for code. The model reads only the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolFacts {
+    /// The end of the command line that the call has run.
+    pub command: Option<CommandFacts>,
+    /// Files that exist and that the call may have meant, where it named one that does not exist.
+    pub near: Vec<String>,
+}
+
+/// The end of a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandFacts {
+    pub line: String,
+    /// `None` if it did not exit by itself.
+    pub exit_status: Option<i32>,
+    /// The files that it has changed, relative to the working directory. `None` if that is not known.
+    pub changed: Option<Vec<String>>,
 }
 
 /// The reason for a failure, for code that reacts to it. The model reads only the message.
@@ -76,6 +118,8 @@ pub enum ToolFailureKind {
     NotFound,
     /// The file that the call names is not in the working directory.
     OutsideWorkspace,
+    /// The file has already what the call would put there.
+    NothingToChange,
     /// The file changed after its preview was made, so nothing was written.
     Stale,
     /// The tool was stopped because it ran longer than the time limit of a call.
@@ -89,26 +133,39 @@ pub enum ToolFailureKind {
 }
 
 impl ToolOutcome {
-    pub fn failed(kind: ToolFailureKind, message: impl Into<String>) -> Self {
-        Self::Failed { kind, message: message.into() }
+    pub fn done(text: impl Into<String>) -> Self {
+        Self { text: text.into(), failure: None, facts: Box::default() }
     }
 
-    /// Returns the text that the model reads: the result, or the message of the failure.
+    pub fn failed(kind: ToolFailureKind, text: impl Into<String>) -> Self {
+        Self { failure: Some(kind), ..Self::done(text) }
+    }
+
+    #[must_use]
+    pub fn with_facts(self, facts: ToolFacts) -> Self {
+        Self { facts: Box::new(facts), ..self }
+    }
+
+    /// Returns the text that the model reads: the result, or the reason for the failure.
     pub fn text(&self) -> &str {
-        match self {
-            Self::Done(text) | Self::Failed { message: text, .. } => text,
-        }
+        &self.text
     }
 
     /// Returns the reason for the failure, or `None` if the call succeeded.
     pub fn failure_kind(&self) -> Option<ToolFailureKind> {
-        match self {
-            Self::Done(_) => None,
-            Self::Failed { kind, .. } => Some(*kind),
+        self.failure
+    }
+
+    /// Appends a text for the model, after an empty line.
+    #[must_use]
+    pub fn with_text(mut self, text: &str) -> Self {
+        if !text.is_empty() {
+            self.text = format!("{}\n\n{text}", self.text);
         }
+        self
     }
 
     pub fn is_error(&self) -> bool {
-        self.failure_kind().is_some()
+        self.failure.is_some()
     }
 }

@@ -32,9 +32,6 @@ pub struct ParkedRun {
     pub dir: Option<DirPlace>,
     /// The beginning of the prompt. All of it is in the session.
     pub prompt: String,
-    /// The prompt is the text of a skill, and not in the words of the user.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_skill: bool,
     /// The answers of the model so far.
     pub turns: u32,
     /// Files were changed, and the checks of the run have not looked at that yet.

@@ -24,7 +24,6 @@ fn run(parked_at: u64) -> ParkedRun {
         working_dir: Some("/work dir".into()),
         dir: None,
         prompt: "change \u{1b} it".to_owned(),
-        is_skill: false,
         turns: 3,
         checks_due: true,
         settings: RunSettings(vec![0, 0x7f, 0xff]),

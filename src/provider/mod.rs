@@ -29,7 +29,7 @@ use crate::core::{
     AnswerOption, AnswerOptions, Cancel, JsonSchema, Message, ModelIdentity, Sampling, SessionId, ToolCall,
     ToolDef,
 };
-pub(crate) use chat::steps::{REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, SMALL_MODEL, VERY_SMALL_MODEL};
+pub(crate) use chat::steps::{DONE as DONE_STEP, MORE as MORE_STEP, REMINDER, SMALL_MODEL, VERY_SMALL_MODEL};
 pub(crate) use model_file::has_model_file;
 pub use request_parts::{PartTokens, RequestParts, StepOptions};
 

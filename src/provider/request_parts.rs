@@ -28,8 +28,10 @@ pub struct StepOptions {
     /// The names of tools that cannot be called in this answer. The system text still has them, so that the prompt stays
     /// the same.
     pub withheld_tools: Vec<String>,
-    /// This answer must call a tool.
-    pub must_call: bool,
+    /// The step that asks for the tools that are withheld is offered.
+    pub more: bool,
+    /// The step that ends the task with a list of the files that were changed is offered.
+    pub done: bool,
     /// Each result is followed by the request. The same in every turn of a run.
     pub reminder: bool,
 }

@@ -176,10 +176,10 @@ mod tests {
 
     fn named(name: &str) -> ClientTool {
         let def = ToolDef {
-            create_only: false,
             name: name.into(),
             description: "d".into(),
             parameters: json!({"type": "object"}),
+            ..ToolDef::default()
         };
         ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::Sequential }
     }

@@ -57,9 +57,9 @@ pub enum AnswerError {
     /// The part of the conversation that the model sees does not fit its context window. Counts are of tokens.
     #[error("the prompt has {prompt} tokens and the model takes {window} with its answer")]
     Overflow { prompt: u32, window: u32 },
-    /// The request is none of those that the model can do. This is what it says about that.
+    /// The request is none of those that the model can do, or its call failed. This is what it says about that.
     #[error("{0}")]
-    Declined(&'static str),
+    Declined(String),
     #[error("the model's chat template refuses this: {0}")]
     Template(String),
     #[error(transparent)]

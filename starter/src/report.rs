@@ -103,6 +103,9 @@ impl ByteRules for ReportRules {
     }
 }
 
+/// The beginning of the sentence about a call that failed.
+pub(crate) const FAILED: &str = "That did not work: ";
+
 /// Returns the sentence about the result of a call that writes or changes a file. It needs no model.
 pub(crate) fn change_report(result: &str) -> String {
     let first = result.lines().next().unwrap_or_default();
@@ -115,7 +118,7 @@ pub(crate) fn change_report(result: &str) -> String {
             format!("Done: replaced {}.", rest.replacen("occurrence(s)", times, 1))
         }
         ("denied:", reason) => format!("Nothing was done. The call was denied: {reason}"),
-        _ => format!("That did not work: {first}"),
+        _ => format!("{FAILED}{first}"),
     }
 }
 

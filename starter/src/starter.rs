@@ -18,7 +18,7 @@ use crate::{
     conversation::{Answer, AnswerError, Content, Conversation, Event},
     copy::CopyRules,
     plan::{self, ONE_THING, UNCLEAR},
-    report::ReportRules,
+    report::{FAILED, ReportRules},
     search::{self, likeliest_answer},
     sentences::{DECLINED, TOO_LONG},
 };
@@ -213,12 +213,12 @@ impl Task<'_> {
     }
 }
 
-/// Passes on the text of an answer that was made as a whole, unless it declines the request.
+/// Passes on the text of an answer that was made as a whole, unless it declines the request or says that a change failed.
 fn said(answer: Answer, sink: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>) -> Result<Answer, AnswerError> {
     if let Content::Text(text) = &answer.content {
         let refusals = [DECLINED, TOO_LONG, UNCLEAR, ONE_THING, plan::NAME];
-        if let Some(refusal) = refusals.into_iter().find(|refusal| refusal == text) {
-            return Err(AnswerError::Declined(refusal));
+        if refusals.contains(&text.as_str()) || text.starts_with(FAILED) {
+            return Err(AnswerError::Declined(text.clone()));
         }
         if sink(Event::Text(text)).is_break() {
             return Err(DecodeError::SinkClosed.into());

@@ -243,7 +243,7 @@ fn an_idle_older_daemon_is_replaced() {
     let old = home.daemon().unwrap();
     age(&home);
     let output = home.run(&["run", "hi"]);
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("here\n", ""));
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("here\n", "no file was changed\n"));
     assert_ne!(home.daemon().unwrap(), old);
 }
 
@@ -481,7 +481,7 @@ fn a_restart_shows_the_warnings_of_the_configuration() {
             "{stderr}"
         );
     }
-    assert_eq!(second.stderr, "");
+    assert_eq!(second.stderr, "no file was changed\n");
 }
 
 /// A configuration whose daemon exits after this many minutes without a client.

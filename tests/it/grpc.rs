@@ -103,6 +103,7 @@ fn start(home: &TestHome, prompt: &str) -> StartRunCommand {
 pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
     events
         .iter()
+        .filter(|event| !matches!(event, Event::Facts(_)))
         .map(|event| match event {
             Event::Started(_) => "started",
             Event::Token(_) => "token",
@@ -124,6 +125,7 @@ pub(crate) fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::Compacted(_) => "compacted",
             Event::ToolOutput(_) => "output",
             Event::Check(_) => "check",
+            Event::Facts(_) => "facts",
             Event::Worker(_) => "worker",
         })
         .collect()
@@ -143,7 +145,7 @@ fn events_come_in_the_documented_order() {
         );
         let Event::Started(started) = &events[0] else { unreachable!() };
         let Event::TurnCompleted(turn) = &events[3] else { unreachable!() };
-        let Event::Completed(completed) = &events[5] else { unreachable!() };
+        let Event::Completed(completed) = &events[6] else { unreachable!() };
         assert_eq!((started.session_id.as_str(), started.agent_name.as_str()), ("s", "default"));
         assert_eq!(completed.run_id, started.run_id);
         assert_eq!((turn.content.as_str(), turn.reasoning.as_str()), ("hello", "hm"));

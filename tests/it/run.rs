@@ -21,7 +21,10 @@ fn a_pipe_gets_the_answer_and_nothing_else() {
     let model = FakeLlama::start([Reply::text("alpha")]);
     let home = TestHome::new(&model.url());
     let output = home.run_with(&["run", "which line comes first?"], b"alpha\nbeta\n");
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("alpha\n", "", 0));
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str(), output.code),
+        ("alpha\n", "no file was changed\n", 0)
+    );
     assert_eq!(user_texts(&model.chats()[0]), ["alpha\nbeta\n\nwhich line comes first?"]);
     assert!(home.root().join("daemon.log").exists());
     model.assert_clean();
@@ -36,7 +39,7 @@ fn a_server_with_another_model_than_the_named_one_is_reported() {
     assert!(output.code == 0 && output.stderr.contains(text), "{output:?}");
     for options in [&["-m", "Fake"][..], &[]] {
         let output = home.run(&[&["run", "--new"], options, &["hi"]].concat());
-        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("a\n", ""));
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("a\n", "no file was changed\n"));
     }
 }
 
@@ -273,6 +276,7 @@ fn json_is_one_event_a_line() {
             "tools_completed",
             "token",
             "turn_completed",
+            "facts",
             "completed"
         ]
     );
@@ -402,7 +406,7 @@ fn an_empty_answer_is_a_failure_with_a_reason() {
     let home = TestHome::new(&model.url());
     let output = home.run(&["run", "hi"]);
     assert_eq!(output.stdout, "");
-    assert!(output.fails(1).contains("empty answer"));
+    assert!(output.fails(1).contains("the model's answer is empty"));
 }
 
 #[test]
@@ -460,32 +464,33 @@ fn edit_call() -> Reply {
 #[test]
 fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
     let replies = || [Reply::text("It is fixed."), edit_call(), Reply::text("The typo is fixed.")];
-    let prompt = "fix the typo in a.txt";
+    let words = ["run", "--auto-approve", "--expect-change", "fix the typo in a.txt"];
     let model = FakeLlama::start(replies());
     let home = TestHome::new(&model.url());
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
-    let output = home.run(&["run", "--auto-approve", prompt]);
-    let note = "turned back: the model was asked for a change and changed no file";
+    let output = home.run(&words);
+    let note = "turned back: the run has changed no file, and --expect-change wants a change";
     assert!(output.stderr.contains(note), "{output:?}");
+    assert!(output.stderr.contains("\nchanged a.txt; `kontekst undo` takes it back\n"), "{output:?}");
     assert_eq!(output.success(), "The typo is fixed.\n");
 
     let model = FakeLlama::start(replies());
     let home = TestHome::new(&model.url());
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
-    let stdout = home.run(&["run", "--json", "--auto-approve", prompt]).success();
+    let stdout = home.run(&[&words[..], &["--json"]].concat()).success();
     let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events[0]["answers_may_be_turned_back"], true);
-    let turned_back = events.iter().find(|event| event["type"] == "turned_back").unwrap();
-    assert_eq!(turned_back["reason"], "the model was asked for a change and changed no file");
+    assert!(events.iter().any(|event| event["type"] == "turned_back"), "{events:?}");
+    let facts = &events[events.len() - 2];
+    assert_eq!((&facts["changed_files"], &facts["nothing_changed"]), (&json!(["a.txt"]), &json!(false)));
 }
 
 #[test]
-fn a_pipe_gets_nothing_of_a_run_whose_answers_were_all_turned_back() {
-    let model = FakeLlama::start((0..3).map(|_| Reply::text("It is fixed.")));
+fn an_answer_that_is_not_met_fails_the_run_and_is_printed_all_the_same() {
+    let model = FakeLlama::start((0..2).map(|_| Reply::text("It is so already.")));
     let home = TestHome::new(&model.url());
-    fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
-    let output = home.run(&["run", "--quiet", "--auto-approve", "fix the typo in a.txt"]);
-    assert_eq!(output.stdout, "");
+    let output = home.run(&["run", "--quiet", "--auto-approve", "--expect-change", "fix the typo in a.txt"]);
+    assert_eq!(output.stdout, "It is so already.\n");
     assert!(output.fails(1).contains("changed no file"));
 }
 

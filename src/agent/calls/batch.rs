@@ -17,8 +17,7 @@ use super::{
     approval::{collect_decisions, deny_unasked},
     check::{CheckedCalls, TurnCall},
     execute::{run_at_client, run_call},
-    plan::{CallGroup, PlannedCall, next_group, plan_calls},
-    write_guard::turn_back_writes,
+    plan::{CallGroup, PlannedCall, next_group, plan_calls, turn_back},
 };
 
 /// Proposes, decides and runs the calls of a turn. Returns the outcome of the run if a denial ends it.
@@ -71,7 +70,7 @@ async fn run_batch(
     may_park: bool,
 ) -> Result<BatchEnd, Stop> {
     let mut planned = plan_calls(run, calls, tools.clone()).await?;
-    turn_back_writes(run, &mut planned).await?;
+    turn_back(run, &mut planned).await?;
     let proposed: Vec<ProposedCall> = planned.iter().filter_map(|call| propose(run, call)).collect();
     let mut after_denial = AfterDenial::Continue;
     if !proposed.is_empty() {
@@ -131,9 +130,8 @@ async fn park(run: &RunState, planned: &[PlannedCall]) -> Result<Option<RunId>, 
 }
 
 async fn run_group(run: &mut RunState, group: CallGroup) -> Result<AfterDenial, Stop> {
-    if matches!(group, CallGroup::Client(_) | CallGroup::Subagents(_)) {
-        // Nothing is known about their effects.
-        run.rails.note_calls_of_others();
+    if matches!(group, CallGroup::Client(_)) {
+        run.ledger.note_unknown();
     }
     match group {
         CallGroup::One(call) => run_call(run, *call).await?,

@@ -54,7 +54,7 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
     let (outcome, for_model) = match plan {
         // The client is not told how a denied call ended. The result is only for the model.
         CallPlan::Denied(reason) => {
-            run.rails.note_denial();
+            run.ledger.note_denial();
             return run
                 .push_result(
                     &call,
@@ -63,9 +63,9 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
                 .await;
         }
         CallPlan::Client { .. } => return run_at_client(run, vec![PlannedCall { call, plan }]).await,
-        CallPlan::Invalid(invalid) => invalid_call(run, invalid),
+        CallPlan::Invalid(invalid) => invalid_call(run, &call, invalid),
         CallPlan::Forbidden(reason) => {
-            run.rails.note_denial();
+            run.ledger.note_denial();
             let outcome = ToolOutcome::failed(ToolFailureKind::Denied, reason);
             (outcome.clone(), outcome)
         }
@@ -80,9 +80,6 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
                 run_checks::run_before_change(run).await?;
             }
             let outcome = run_in_daemon(run, &call, daemon_call).await?;
-            if change == FileChange::Unknown {
-                run.rails.note_decision();
-            }
             if change == FileChange::Unknown || (change == FileChange::Known && !outcome.is_error()) {
                 run.checks.note_change();
             }
@@ -90,7 +87,6 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
             (outcome, for_model)
         }
     };
-    run.rails.note_result(&call, &outcome);
     run.push_result(&call, &for_model).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }

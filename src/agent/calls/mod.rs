@@ -8,7 +8,6 @@ mod parked_call;
 mod plan;
 mod result;
 mod resume;
-mod write_guard;
 
 pub(super) use batch::run_calls;
 pub(super) use check::check_calls;

@@ -52,7 +52,7 @@ pub(in crate::agent) async fn resume_calls(run: &mut RunState) -> Result<Option<
             Interrupted::Done => {
                 run.checks.note_change();
                 let message = "The change was made. The program was interrupted right after it.";
-                finish(run, shown, ToolOutcome::Done(message.to_owned())).await?;
+                finish(run, shown, ToolOutcome::done(message.to_owned())).await?;
             }
             Interrupted::Unknown(reason) => {
                 run.checks.note_change();
@@ -60,7 +60,7 @@ pub(in crate::agent) async fn resume_calls(run: &mut RunState) -> Result<Option<
             }
         }
     }
-    run.rails.begin_turn();
+    run.ledger.begin_turn();
     let tools = run.tools.all.clone();
     let defs = tools.defs();
     let mut checking = blocking(move || {
@@ -110,7 +110,7 @@ fn judge(parked: &ParkedCall, now: Option<&String>) -> Interrupted {
 
 /// Stores the result of a call and reports it.
 async fn finish(run: &mut RunState, call: ToolCall, outcome: ToolOutcome) -> Result<(), Stop> {
-    run.rails.note_result(&call, &outcome);
+    run.ledger.note_unknown();
     run.push_result(&call, &outcome).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }

@@ -14,7 +14,7 @@ use crate::{
 use super::{
     bridge::blocking,
     protocol::{FailureKind, Outcome, RunError},
-    request::{Prompt, StartRun},
+    request::StartRun,
 };
 
 pub(super) use access::ParkedAccess;
@@ -61,7 +61,6 @@ impl Parking {
             working_dir: request.working_dir.clone(),
             dir: None,
             prompt: request.prompt.typed().trim().chars().take(MAX_PROMPT).collect(),
-            is_skill: matches!(request.prompt, Prompt::Skill { .. }),
             turns: 0,
             checks_due: false,
             settings: RunSettings(settings),

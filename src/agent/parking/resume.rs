@@ -88,11 +88,6 @@ impl Beginning {
         }
     }
 
-    /// Returns true if the prompt was made of a skill before the run was parked.
-    pub(in crate::agent) fn is_skill(&self) -> bool {
-        self.resumed().is_some_and(|resumed| resumed.parked.is_skill)
-    }
-
     /// Checks that a parked run goes on in the directory in which it was parked.
     ///
     /// # Errors

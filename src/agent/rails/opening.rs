@@ -1,8 +1,7 @@
 //! The opening: the listing of the working directory and the files that the prompt names come with the prompt.
 
-use super::change_request::{asks_about_data, last_paragraph};
 use crate::{
-    agent::{model::RunModel, protocol::Event, request::Prompt, run::EventSender, toolset::RunTools},
+    agent::{model::RunModel, protocol::Event, run::EventSender, toolset::RunTools},
     core::{Cancel, Message},
     tools::builtin::{OpenedFile, Opening, opening},
 };
@@ -14,25 +13,21 @@ const MAX_BYTES: usize = 32 * 1024;
 /// The bytes of a token, estimated low, because code has short tokens.
 const BYTES_PER_TOKEN: u32 = 3;
 
-/// Reads the opening of a prompt, if it is worth its tokens: the prompt names a file that exists, or it asks for a change,
-/// or the model works in steps, as small models do, and the prompt is no question about its own data. `window` is in tokens.
+/// Reads the opening of a prompt for a model that works in steps, as small models do. Larger ones read what they need, and have to
+/// read it once only then. `window` is in tokens.
 pub(in crate::agent) fn read_opening(
-    prompt: &Prompt,
-    asks_for_change: bool,
+    prompt: &Message,
     window: u32,
     model: &RunModel,
     tools: &RunTools,
     cancel: &Cancel,
 ) -> Option<Opening> {
-    if !model.agent.rails.opening || !tools.can_read_files() {
+    if !model.agent.rails.opening || !model.works_in_steps() || !tools.can_read_files() {
         return None;
     }
     let max_bytes = MAX_BYTES.min((window / SHARE * BYTES_PER_TOKEN) as usize);
-    let text = prompt.user_text();
     // The names in data from stdin are not the user's.
-    let opening = opening(&tools.work_dir, last_paragraph(text), max_bytes, cancel)?;
-    let is_small = model.provider.works_in_steps(model.agent.tool_role) && !asks_about_data(text);
-    (asks_for_change || is_small || !opening.read.is_empty()).then_some(opening)
+    opening(&tools.work_dir, prompt.words(), max_bytes, cancel)
 }
 
 /// Leaves out what the conversation before the prompt has already, and tells the client what is left. Returns the text that
@@ -47,7 +42,7 @@ pub(in crate::agent) fn keep_new(mut opening: Opening, history: &[Message], even
     if is_listed {
         opening.listing.clear();
     } else {
-        done.push(format!("listed {} file(s)", opening.listed));
+        done.push(format!("listed {} file(s)", opening.names.len()));
     }
     if !opening.read.is_empty() {
         let paths: Vec<&str> = opening.read.iter().map(|file| file.path.as_str()).collect();

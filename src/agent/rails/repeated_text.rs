@@ -5,23 +5,24 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use super::change_request::has_word;
 use crate::{
-    core::Cancel,
-    provider::{REMINDER, REMINDER_AFTER_CHANGE},
+    core::{Cancel, ToolDef, ToolNature},
+    provider::REMINDER,
 };
 
 /// The end of an answer that is looked at, in bytes. All of it has to be repetitions of one text.
 const WINDOW: usize = 4096;
-/// The longest text that is found when it is repeated, in bytes. It stands in the window 16 times.
-const MAX_PERIOD: usize = WINDOW / 16;
+/// The same for the repetitions of a longer text.
+const LONG_WINDOW: usize = 6144;
+/// A text that is repeated stands in the window so often at least, and three times in the long one.
+const MIN_TIMES: usize = 4;
+/// The longest text that is found when it is repeated, in bytes.
+const MAX_PERIOD: usize = LONG_WINDOW / 3;
 /// The bytes that have to repeat where the text has no words: empty tables, lines, zeros and the like are data.
 const MIN_DATA: usize = 4 * WINDOW;
 /// The bytes that have to repeat in a call of a tool that reads: its arguments are names and patterns. A small model on a
 /// CPU takes about 20 seconds for them.
 const SHORT_WINDOW: usize = 1024;
-/// The tools that read, as a call in steps has them at its beginning.
-const READING: [&str; 4] = ["\"read_file\"", "\"list_files\"", "\"search_files\"", "\"web_fetch\""];
 /// The beginning of a call that has the name of its tool, in bytes.
 const CALL_HEAD: usize = 40;
 /// The bytes after which the end is looked at again.
@@ -29,18 +30,16 @@ const STEP: usize = 512;
 /// The number of repetitions that are left in an answer that was stopped.
 const KEPT: usize = 2;
 
-/// Words of a request that may want such a text, in lower case.
-const WANTING: [&str; 6] = ["repeat", "repeatedly", "times", "fill", "wiederhole", "mal"];
 /// A request that names a number like this one may want a long list.
-const MANY: u64 = 100;
+const MANY: u64 = 50;
 
 /// The bytes per token, as in the estimates of the context window.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Returns true if the request may want a text that repeats itself.
-pub(super) fn may_want_repetition(request: &str) -> bool {
+/// Returns true if the request names a number that is large enough for a text which repeats itself.
+pub(in crate::agent) fn may_want_repetition(request: &str) -> bool {
     let mut words = request.split(|c: char| !c.is_alphanumeric());
-    has_word(request, &WANTING) || words.any(|word| word.parse::<u64>().is_ok_and(|number| number >= MANY))
+    words.any(|word| word.parse::<u64>().is_ok_and(|number| number >= MANY))
 }
 
 /// Reads one answer as it arrives: its text, its thought and its calls. Uses a few KiB however long the answer is.
@@ -51,6 +50,8 @@ pub(in crate::agent) struct RepeatedText {
     unchecked: usize,
     /// The bytes at the end that repeat.
     repeated: usize,
+    /// The names of the tools that read, in quotes, as a call in steps has them at its beginning.
+    reading: Vec<String>,
     /// The first bytes of the call that is being written.
     call_head: String,
     stopped: StoppedAnswer,
@@ -75,9 +76,17 @@ impl StoppedAnswer {
 
 impl RepeatedText {
     /// `cancel` is triggered when the answer repeats itself.
-    pub(in crate::agent) fn new(cancel: Cancel) -> Self {
-        let stopped = StoppedAnswer { bytes: Arc::default(), cancel };
-        Self { tail: Vec::new(), total: 0, unchecked: 0, repeated: 0, call_head: String::new(), stopped }
+    pub(in crate::agent) fn new(cancel: Cancel, tools: &[ToolDef]) -> Self {
+        let reads = |tool: &&ToolDef| matches!(tool.nature, ToolNature::Reads | ToolNature::Fetches);
+        Self {
+            tail: Vec::new(),
+            total: 0,
+            unchecked: 0,
+            repeated: 0,
+            reading: tools.iter().filter(reads).map(|tool| format!("{:?}", tool.name)).collect(),
+            call_head: String::new(),
+            stopped: StoppedAnswer { bytes: Arc::default(), cancel },
+        }
     }
 
     pub(in crate::agent) fn stopped(&self) -> StoppedAnswer {
@@ -97,9 +106,9 @@ impl RepeatedText {
     pub(in crate::agent) fn push(&mut self, piece: &str) {
         self.total += piece.len();
         self.unchecked += piece.len();
-        self.tail.extend_from_slice(&piece.as_bytes()[piece.len().saturating_sub(WINDOW)..]);
-        if self.tail.len() > 2 * WINDOW {
-            self.tail.drain(..self.tail.len() - WINDOW);
+        self.tail.extend_from_slice(&piece.as_bytes()[piece.len().saturating_sub(LONG_WINDOW)..]);
+        if self.tail.len() > 2 * LONG_WINDOW {
+            self.tail.drain(..self.tail.len() - LONG_WINDOW);
         }
         if self.unchecked < STEP {
             return;
@@ -108,10 +117,14 @@ impl RepeatedText {
             return self.stop();
         }
         let new = std::mem::take(&mut self.unchecked);
-        let reads = is_reading(&self.call_head);
-        let window = if reads { SHORT_WINDOW } else { WINDOW };
-        let end = &self.tail[self.tail.len().saturating_sub(window)..];
-        let Some(period) = period(end) else {
+        let reads = self.is_reading();
+        let short = if reads { SHORT_WINDOW } else { WINDOW };
+        let end = |window: usize| &self.tail[self.tail.len().saturating_sub(window)..];
+        let found = [(short, MIN_TIMES), (LONG_WINDOW, 3)].into_iter().find_map(|(window, times)| {
+            let end = end(window);
+            Some((end, window, period(end).filter(|period| period * times <= window)?))
+        });
+        let Some((end, window, period)) = found else {
             self.repeated = 0;
             return;
         };
@@ -120,6 +133,13 @@ impl RepeatedText {
         if end.len() == window && self.repeated >= enough {
             self.stop();
         }
+    }
+
+    /// Returns true if a call of a tool that reads is being written.
+    fn is_reading(&self) -> bool {
+        self.call_head.split_once(':').is_some_and(|(key, tool)| {
+            key.contains("\"tool\"") && self.reading.iter().any(|name| tool.trim_start().starts_with(name))
+        })
     }
 
     fn stop(&self) {
@@ -133,20 +153,16 @@ impl RepeatedText {
 /// Returns true if the text has the reminder of the request twice. Very small models go on with it without end.
 fn repeats_reminder(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
-    [REMINDER, REMINDER_AFTER_CHANGE].iter().any(|reminder| text.matches(reminder).nth(1).is_some())
-}
-
-/// Returns true for the beginning of a call of a tool that reads.
-fn is_reading(call: &str) -> bool {
-    call.split_once(':').is_some_and(|(key, tool)| {
-        key.contains("\"tool\"") && READING.iter().any(|name| tool.trim_start().starts_with(name))
-    })
+    [REMINDER].iter().any(|reminder| text.matches(reminder).nth(1).is_some())
 }
 
 /// Returns an answer that was stopped without the repetitions at its end, except for two.
 pub(in crate::agent) fn without_repetitions(mut text: String) -> String {
     let end = &text.as_bytes()[text.len().saturating_sub(WINDOW / 2)..];
-    let Some(period) = period(end) else { return text };
+    let long = &text.as_bytes()[text.len().saturating_sub(LONG_WINDOW)..];
+    let Some(period) = period(end).filter(|period| 2 * period <= end.len()).or_else(|| period(long)) else {
+        return text;
+    };
     let bytes = text.as_bytes();
     let same = (period..bytes.len()).rev().take_while(|&at| bytes[at] == bytes[at - period]).count();
     text.truncate(text.floor_char_boundary(text.len() - same + (KEPT - 1) * period));
@@ -184,9 +200,14 @@ mod tests {
 
     use super::*;
 
+    fn tools() -> [ToolDef; 2] {
+        let tool = |name: &str, nature| ToolDef { name: name.to_owned(), nature, ..ToolDef::default() };
+        [tool("search_files", ToolNature::Reads), tool("write_file", ToolNature::Changes)]
+    }
+
     /// Returns the number of bytes after which the text is stopped, in pieces of `size` bytes.
     fn stopped_after(text: &str, size: usize) -> Option<usize> {
-        let mut watch = RepeatedText::new(Cancel::new());
+        let mut watch = RepeatedText::new(Cancel::new(), &tools());
         for (at, piece) in text.as_bytes().chunks(size).enumerate() {
             watch.push(std::str::from_utf8(piece).unwrap());
             if watch.stopped().cancel.is_cancelled() {
@@ -199,13 +220,17 @@ mod tests {
     #[test]
     fn a_text_that_repeats_itself_is_stopped() {
         let line = "I will now read the file and then change it to what was asked for.\n";
+        let passage: String =
+            (0..32).map(|n| format!("The file {n} of the project holds what the others need. ")).collect();
+        assert!(passage.len() > 1500, "{}", passage.len());
         for (text, limit) in [
             (line.repeat(1000), 5120),
             ("the ".repeat(10_000), 5120),
             (format!("{}{}", "Some text before. ".repeat(3), line.repeat(1000)), 5120 + 512),
             (r"def f():\n    pass\n\n".repeat(1000), 5120),
             ("0, ".repeat(20_000), MIN_DATA + 1024),
-            (format!("{REMINDER_AFTER_CHANGE} Fix the typo. ").repeat(1000), 1024),
+            (format!("{REMINDER} Fix the typo. ").repeat(1000), 1024),
+            (passage.repeat(20), LONG_WINDOW + 512),
             ("\n".repeat(60_000), MIN_DATA + 1024),
             ("A".repeat(60_000), MIN_DATA + 1024),
         ] {
@@ -220,7 +245,7 @@ mod tests {
     #[test]
     fn a_pattern_that_repeats_itself_is_stopped_sooner() {
         let stopped_after = |call: &str| {
-            let mut watch = RepeatedText::new(Cancel::new());
+            let mut watch = RepeatedText::new(Cancel::new(), &tools());
             let stop = call.as_bytes().chunks(3).position(|piece| {
                 watch.push_call(std::str::from_utf8(piece).unwrap());
                 watch.stopped().cancel.is_cancelled()
@@ -278,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_request_for_a_repetition_is_recognised() {
-        for request in ["say hello 500 times", "Repeat after me", "write 1000 lines", "fill a.txt with x"] {
+        for request in ["say hello 500 times", "write 1000 lines", "写 100 行"] {
             assert!(may_want_repetition(request), "{request}");
         }
         for request in ["what is in a.txt?", "add 3 lines to a.txt", ""] {

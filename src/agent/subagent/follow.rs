@@ -7,7 +7,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     agent::{
         bridge::blocking,
-        protocol::{Command, Decision, Event, FailureKind, Outcome},
+        protocol::{Command, Decision, Event, FailureKind, Outcome, RunFacts},
         request::StartRun,
         run::{Run, receive},
         shared::{ParentContext, Shared},
@@ -52,6 +52,8 @@ struct Subagent {
     turns: u32,
     /// The text of its last turn that had any.
     last_text: String,
+    /// What it has done. `None` until its end.
+    facts: Option<RunFacts>,
 }
 
 impl StartSubagent {
@@ -77,6 +79,7 @@ impl StartSubagent {
             undecided: HashSet::new(),
             turns: 0,
             last_text: String::new(),
+            facts: None,
         };
         let started = SubagentEventKind::Started {
             agent: request.agent.clone(),
@@ -92,7 +95,8 @@ impl StartSubagent {
                 let run = (shared.start_subagent)(&shared, request, parent, cancel);
                 let (outcome, timed_out) = subagent.follow(run, deadline).await;
                 let allowed = deadline.duration_since(started_at);
-                subagent.conclude(outcome, timed_out.then_some(allowed)).await
+                let result = subagent.conclude(outcome, timed_out.then_some(allowed)).await;
+                SubagentResult { facts: subagent.facts.take(), ..result }
             }
         };
         subagent.reports.finish(result).await;
@@ -165,6 +169,7 @@ impl Subagent {
                 let subagent = subagent.unwrap_or_else(|| self.id.clone());
                 self.reports.send(SubagentReport::Requested { call, timeout, subagent }).await;
             }
+            Event::Facts(facts) => self.facts = Some(facts),
             Event::Subagent(event) => self.reports.send(SubagentReport::Logged(event)).await,
             Event::Started { .. }
             | Event::Notice(_)
@@ -230,7 +235,7 @@ impl Subagent {
         }
         self.log(SubagentEventKind::Completed { result: content.clone() }).await;
         self.log(SubagentEventKind::Exited { how: SubagentExit::Completed }).await;
-        SubagentResult { outcome: ToolOutcome::Done(content), denied: false }
+        SubagentResult { outcome: ToolOutcome::done(content), denied: false, facts: None }
     }
 
     /// Writes an event to the log and reports it to the parent. A log that cannot be written does not stop a

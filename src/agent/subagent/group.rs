@@ -271,7 +271,7 @@ async fn forward_command(
 }
 
 async fn handle_report(
-    run: &RunState,
+    run: &mut RunState,
     group: &mut SubagentGroup,
     index: usize,
     report: SubagentReport,
@@ -289,7 +289,8 @@ async fn handle_report(
             group.forward(index, &mut call.id, Awaits::Result);
             run.io.send(Event::ToolRequested { call, timeout, subagent: Some(subagent) }).await
         }
-        SubagentReport::Finished(SubagentResult { outcome, denied }) => {
+        SubagentReport::Finished(SubagentResult { outcome, denied, facts }) => {
+            run.ledger.note_worker(facts);
             for call in group.withdraw(index) {
                 run.io.pending.remove(&call);
                 run.report_decision(call, Decision::Withdrawn).await?;

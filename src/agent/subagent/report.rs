@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::{
-    agent::protocol::ProposedCall,
+    agent::protocol::{ProposedCall, RunFacts},
     core::{SessionId, ToolCall, ToolFailureKind, ToolOutcome},
     subagent_log::SubagentEvent,
 };
@@ -33,6 +33,8 @@ pub(super) struct SubagentResult {
     pub(super) outcome: ToolOutcome,
     /// A call was denied in a way that ends the run, which ends the parent's run, too.
     pub(super) denied: bool,
+    /// What it has done. `None` if that is not known.
+    pub(super) facts: Option<RunFacts>,
 }
 
 impl ReportSender {
@@ -61,6 +63,6 @@ impl SubagentResult {
     }
 
     fn from_failure(message: String) -> Self {
-        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, message), denied: false }
+        Self { outcome: ToolOutcome::failed(ToolFailureKind::Other, message), denied: false, facts: None }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     agent::{limits::RequestedLimits, request::SPAWN_WORKER},
     config::{AgentConfig, Home},
-    core::{Cancel, Name, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, Name, ToolDef, ToolFailureKind, ToolNature, ToolOutcome},
     tools::{Proposal, Tool, WorkDir},
 };
 
@@ -61,7 +61,7 @@ impl SubagentRequest {
 impl Tool for SpawnTool {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Starts,
             name: SPAWN_WORKER.to_owned(),
             description:
                 "Give a task to a worker, which knows only your prompt, and get its answer. Workers \
@@ -78,6 +78,7 @@ impl Tool for SpawnTool {
                 },
                 "required": ["prompt"],
             }),
+            ..ToolDef::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     cli::{error::CliError, output::Palette},
-    pb::StartRunCommand,
+    pb::{Expects, StartRunCommand},
 };
 
 use super::{
@@ -25,6 +25,10 @@ pub(in crate::cli) struct ApprovalArgs {
     /// Run this command after the model has changed files; if it fails, the model reads why and goes on, at most three times
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
+
+    /// Fail with exit status 1 if the run has changed no file. The model is told so once before
+    #[arg(long)]
+    expect_change: bool,
 
     /// Let the commands and checks of this run reach the network; `commands = "sandboxed"` does not count then
     #[arg(long)]
@@ -56,6 +60,9 @@ impl ApprovalArgs {
         start.headless = Terminal::open().is_none();
         start.checks.clone_from(&self.check);
         start.network = self.network;
+        if self.expect_change {
+            start.set_expects(Expects::Change);
+        }
         let policy =
             Policy { auto_approve: self.auto_approve, allowed_tools: allowed.tools, on_deny: self.on_deny };
         Ok(Approver::new(policy, palette))

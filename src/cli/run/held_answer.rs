@@ -8,8 +8,6 @@ const MAX_TEXT: usize = 1 << 20;
 pub(super) struct HeldAnswer {
     is_on: bool,
     text: String,
-    /// The answer is complete, but it is not known yet if it counts.
-    is_complete: bool,
 }
 
 impl HeldAnswer {
@@ -23,17 +21,11 @@ impl HeldAnswer {
         if !self.is_on {
             return piece.to_owned();
         }
-        self.is_complete = false;
         self.text.push_str(piece);
         if self.text.len() > MAX_TEXT { self.take() } else { String::new() }
     }
 
-    /// Notes that the answer is complete.
-    pub(super) fn complete(&mut self) {
-        self.is_complete = true;
-    }
-
-    /// Returns what is kept, because it counts.
+    /// Returns what is kept, because nothing turns it back any more.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
@@ -41,10 +33,5 @@ impl HeldAnswer {
     /// Drops what is kept: the answer was turned back.
     pub(super) fn turn_back(&mut self) {
         self.text.clear();
-    }
-
-    /// Returns what is kept when the run has failed: an answer that was cut off. A complete one did not count.
-    pub(super) fn take_partial(&mut self) -> String {
-        if self.is_complete { String::new() } else { self.take() }
     }
 }

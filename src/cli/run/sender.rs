@@ -8,10 +8,7 @@ use crate::{
     cli::{error::CliError, output::Verbosity},
     client::{self, ClientError},
     config::Home,
-    pb::{
-        ChangedRun, ContextSnapshot, ListChangedRunsRequest, ProposedToolCall, StartRunCommand,
-        run_event::Event,
-    },
+    pb::{ContextSnapshot, ProposedToolCall, StartRunCommand, run_event::Event},
 };
 
 use super::{
@@ -72,6 +69,7 @@ impl<'a> RunSender<'a> {
             mode.set_quiet();
         }
         self.connection.begin();
+        self.connection.renderer.set_can_change(!start.no_tools && !start.read_only);
         let mut attempts = 0;
         loop {
             let renderer = &mut self.connection.renderer;
@@ -192,26 +190,8 @@ impl<'a> RunSender<'a> {
         if unchecked && !start.checks.is_empty() {
             renderer.note(Verbosity::Normal, "no check has run, because the model has changed nothing");
         }
-        if let Some(run_id) = renderer.run_with_changes()
-            && let Some(changed) = self.runtime.block_on(changed_run(self.home, run_id.to_owned()))
-        {
-            if changed.files > 0 {
-                renderer.note_changes(changed.files);
-            }
-            if let Some(report) = &mut self.connection.report {
-                report.set_changed(&changed);
-            }
-        }
         if let Some(line) = self.connection.facts.usage.line() {
             renderer.note(Verbosity::Verbose, &line);
         }
     }
-}
-
-/// Returns what a run has changed. `None` if the daemon is gone.
-async fn changed_run(home: &Home, run_id: String) -> Option<ChangedRun> {
-    let channel = client::channel(client::probe(home).ok()?).await.ok()?;
-    let request = ListChangedRunsRequest { dir: String::new(), run_id };
-    let listed = client::undo(channel).list_changed_runs(request).await.ok()?;
-    Some(listed.into_inner().runs.into_iter().next().unwrap_or_default())
 }

@@ -40,7 +40,6 @@ const MAX_QUESTION: usize = 16 * 1024;
 /// Returns the tool with which the model asks the user.
 pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
     let def = ToolDef {
-        create_only: false,
         name: ASK_USER.to_owned(),
         description: "Ask the user one question. With options the user picks one of them.".to_owned(),
         parameters: json!({
@@ -52,6 +51,7 @@ pub(super) fn ask_tool(timeout: Duration) -> ClientTool {
             },
             "required": ["question"],
         }),
+        ..ToolDef::default()
     };
     ClientTool { def, timeout, concurrency: Concurrency::Sequential }
 }
@@ -102,9 +102,9 @@ pub(super) fn tool_call_ended<'a>(
     outcome: &ToolOutcome,
 ) -> ToolCallContent<'a> {
     let (text, truncated) = truncate(outcome.text(), MAX_TOOL_TEXT);
-    let (operation, mut result) = match outcome {
-        ToolOutcome::Done(_) => ("complete", json!({"success": true, "data": text})),
-        ToolOutcome::Failed { .. } => ("error", json!({"success": false, "error": text})),
+    let (operation, mut result) = match outcome.is_error() {
+        false => ("complete", json!({"success": true, "data": text})),
+        true => ("error", json!({"success": false, "error": text})),
     };
     if truncated {
         result["truncated"] = json!(true);
@@ -229,7 +229,7 @@ mod tests {
         let start = json!(tool_call_started("write_file", &arguments));
         assert_eq!((&start["operation"], &start["parameters"]["path"]), (&json!("start"), &json!("a")));
         assert!(start.to_string().len() < 2 * MAX_ARGUMENT);
-        let done = json!(tool_call_ended("read_file", "{}", &ToolOutcome::Done("y".repeat(1_000_000))));
+        let done = json!(tool_call_ended("read_file", "{}", &ToolOutcome::done("y".repeat(1_000_000))));
         assert_eq!((&done["operation"], &done["result"]["truncated"]), (&json!("complete"), &json!(true)));
         let failed = json!(tool_call_ended(
             "read_file",

@@ -9,13 +9,15 @@ use serde_json::{Map, Value};
 use super::caller::caller_environment;
 use crate::{
     agent::{
-        DaemonTools, ExtraContext, History, Prompt, ResumeRun, RunOverrides, StartRun, SubagentOptions,
-        ToolOptions,
-        protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
+        DaemonTools, Expects, ExtraContext, History, Prompt, ResumeRun, RunOverrides, StartRun,
+        SubagentOptions, ToolOptions,
+        protocol::{
+            CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError, RunFacts,
+        },
     },
     core::{
-        AnswerFormat, AnswerOptions, CallId, ContextSnapshot, Image, JsonSchema, MAX_IMAGE_BYTES, MAX_IMAGES,
-        RunId, Sampling, Source, ToolCall, ToolOutcome,
+        AnswerFormat, AnswerOptions, CallId, CommandFacts, ContextSnapshot, Image, JsonSchema,
+        MAX_IMAGE_BYTES, MAX_IMAGES, RunId, Sampling, Source, ToolCall,
     },
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
@@ -30,6 +32,10 @@ use crate::{
 pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunError> {
     let park = start.park.is_some().then(|| settings_of(&mut start));
     let request_error = |message: String| RunError::new(FailureKind::Request, message);
+    let expects = match start.expects() {
+        pb::Expects::Anything => Expects::Anything,
+        pb::Expects::Change => Expects::Change,
+    };
     let history = match start.session_id.as_str() {
         "" => History::New,
         id => History::Session(id.parse().map_err(|error| request_error(format!("session: {error}")))?),
@@ -78,9 +84,9 @@ pub(super) fn start_run(mut start: pb::StartRunCommand) -> Result<StartRun, RunE
         },
         waits_when_busy: true,
         checks: start.checks,
+        expects,
         park,
         resume,
-        ..StartRun::default()
     })
 }
 
@@ -226,17 +232,19 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
         Event::ToolOutput { call, text } => return tool_output(&call, text, out),
         // This door declares no client tools, so the run never requests one.
         Event::ToolRequested { .. } => return,
-        Event::ToolFinished { call, outcome: ToolOutcome::Done(output), .. } => {
-            Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id: call.to_string(), output })
-        }
-        Event::ToolFinished { call, name, outcome: ToolOutcome::Failed { message: error, .. } } => {
-            Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id: call.to_string(), error, name })
+        Event::ToolFinished { call, name, outcome } => {
+            let (call_id, text) = (call.to_string(), outcome.text().to_owned());
+            match outcome.is_error() {
+                false => Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id, output: text }),
+                true => Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id, error: text, name }),
+            }
         }
         Event::Subagent(event) => Pb::Worker(event.into()),
         Event::CheckStarted { command, round } => {
             Pb::Check(pb::CheckEvent { command, round, ..pb::CheckEvent::default() })
         }
         Event::CheckFinished(report) => Pb::Check(check(report)),
+        Event::Facts(facts) => Pb::Facts(run_facts(facts)),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
@@ -267,6 +275,16 @@ fn tool_output(call: &CallId, text: String, out: &mut VecDeque<RunEvent>) {
         return output.text.push_str(&text);
     }
     out.push_back(wrap(Pb::ToolOutput(pb::ToolOutputEvent { call_id: call.to_string(), text })));
+}
+
+fn run_facts(facts: RunFacts) -> pb::RunFactsEvent {
+    let RunFacts { changed_files, commands, is_complete } = facts;
+    let command = |facts: CommandFacts| pb::RanCommand { line: facts.line, exit_status: facts.exit_status };
+    pb::RunFactsEvent {
+        changed_files,
+        commands: commands.into_iter().map(command).collect(),
+        complete: is_complete,
+    }
 }
 
 fn check(report: CheckReport) -> pb::CheckEvent {

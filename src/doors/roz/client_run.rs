@@ -181,6 +181,7 @@ impl ClientRun {
             | Event::ToolOutput { .. }
             | Event::CheckStarted { .. }
             | Event::CheckFinished(_)
+            | Event::Facts(_)
             | Event::Subagent(_) => {}
             Event::Ended(outcome) => return Some(self.finish(outcome, out)),
         }

@@ -29,7 +29,7 @@ pub(super) fn tool_outcome(result: ToolResult) -> ToolOutcome {
         let separator = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
         text = format!("{text}{separator}[{}]", notes.join(", "));
     }
-    if success { ToolOutcome::Done(text) } else { ToolOutcome::failed(ToolFailureKind::Other, text) }
+    if success { ToolOutcome::done(text) } else { ToolOutcome::failed(ToolFailureKind::Other, text) }
 }
 
 /// Replaces the middle of a text longer than [`MAX_BYTES`] with a note.
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn results_are_json_or_text() {
-        let done = |text: &str| ToolOutcome::Done(text.to_owned());
+        let done = |text: &str| ToolOutcome::done(text.to_owned());
         for (given, seen) in [
             ("plain", "plain"),
             (r#""quoted\n""#, "quoted\n"),
@@ -80,15 +80,14 @@ mod tests {
         let text = "no such file\n[exit code 3, the client cut the output, took 12 ms]";
         assert_eq!(tool_outcome(all), ToolOutcome::failed(ToolFailureKind::Other, text));
         let odd = ToolResult { duration_ms: Some(-1), ..result(true, "x") };
-        assert_eq!(tool_outcome(odd), ToolOutcome::Done("x".to_owned()));
+        assert_eq!(tool_outcome(odd), ToolOutcome::done("x".to_owned()));
     }
 
     #[test]
     fn a_result_that_is_too_large_keeps_its_ends() {
-        let ToolOutcome::Done(text) = tool_outcome(result(true, &format!("{}€end", "é".repeat(2_000_000))))
-        else {
-            panic!("it was a success")
-        };
+        let outcome = tool_outcome(result(true, &format!("{}€end", "é".repeat(2_000_000))));
+        let text = outcome.text();
+        assert!(!outcome.is_error());
         assert!(text.len() < MAX_BYTES + 100 && text.starts_with("éé") && text.ends_with("€end"));
         assert!(text.contains(" bytes were left out here]"));
     }

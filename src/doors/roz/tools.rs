@@ -68,10 +68,10 @@ fn client_tool(schema: ToolSchema) -> ClientTool {
     normalise(&mut parameters);
     ClientTool {
         def: ToolDef {
-            create_only: false,
             name: schema.name,
             description: schema.description,
             parameters: Value::Object(parameters),
+            ..ToolDef::default()
         },
         timeout: MIN_TIMEOUT.max(Duration::from_millis(schema.timeout_ms.into())),
         concurrency,

@@ -60,10 +60,10 @@ mod tests {
     fn tools() -> Vec<ToolDef> {
         let parameters = json!({"type": "object"});
         vec![ToolDef {
-            create_only: false,
             name: "read_file".to_owned(),
             description: "d".to_owned(),
             parameters,
+            ..ToolDef::default()
         }]
     }
 

@@ -45,8 +45,9 @@ pub(crate) enum CallForm {
     Native,
     /// As text between tags, for chat templates without tool calls.
     Tagged,
-    /// As steps. Answers are steps, too, and each result is followed by the request if `reminder`.
-    Step { reminder: bool },
+    /// As steps. Answers are steps, too, and each result is followed by the request if `reminder`. The argument `whole_file` was
+    /// written apart from its step.
+    Step { reminder: bool, whole_file: Option<&'static str> },
 }
 
 /// A message of a request, with the images that its server is sent.
@@ -190,26 +191,29 @@ impl<'a> WireMessages<'a> {
 
     /// Returns the content of an answer, with its calls if they are sent as text.
     fn answer_text(&self, message: &'a Message, calls: &[Call<'a>]) -> Cow<'a, str> {
-        let (mut text, as_text): (String, fn(&CallFunction<'_>) -> String) = match self.dialect.calls {
+        let mut text = match self.dialect.calls {
             CallForm::Native => return Cow::Borrowed(&message.content),
             CallForm::Tagged if calls.is_empty() => return Cow::Borrowed(&message.content),
             CallForm::Step { .. } if calls.is_empty() => {
                 return Cow::Owned(steps::answer_as_step(&message.content));
             }
-            CallForm::Tagged => (message.content.trim_end().to_owned(), call_as_text),
+            CallForm::Tagged => message.content.trim_end().to_owned(),
             // A step is a call and nothing else.
-            CallForm::Step { .. } => (String::new(), steps::call_as_step),
+            CallForm::Step { .. } => String::new(),
         };
         for call in calls {
             text.push_str(if text.is_empty() { "" } else { "\n" });
-            text.push_str(&as_text(&call.function));
+            text.push_str(&match self.dialect.calls {
+                CallForm::Step { whole_file, .. } => steps::call_as_step(&call.function, whole_file),
+                CallForm::Native | CallForm::Tagged => call_as_text(&call.function),
+            });
         }
         Cow::Owned(text)
     }
 
     fn result_as_text(&self, message: &Message) -> String {
         match self.dialect.calls {
-            CallForm::Step { reminder } => {
+            CallForm::Step { reminder, .. } => {
                 let request = self.request.filter(|_| reminder);
                 steps::result_as_text(message, request.map(|request| &*request.content))
             }
@@ -294,7 +298,7 @@ fn short_id(id: &str) -> String {
 pub(crate) fn tools(tools: &[ToolDef]) -> Vec<Tool<'_>> {
     tools
         .iter()
-        .map(|ToolDef { name, description, parameters, create_only: _ }| Tool {
+        .map(|ToolDef { name, description, parameters, .. }| Tool {
             r#type: "function",
             function: ToolFunction { name, description, parameters },
         })
@@ -318,7 +322,7 @@ mod tests {
     };
     const TEXT: Dialect = Dialect { tool_role: false, ..TOOL };
     const WRITTEN: Dialect = Dialect { calls: CallForm::Tagged, system_role: false, ..TEXT };
-    const STEPS: Dialect = Dialect { calls: CallForm::Step { reminder: true }, ..TEXT };
+    const STEPS: Dialect = Dialect { calls: CallForm::Step { reminder: true, whole_file: None }, ..TEXT };
 
     fn user(text: &str) -> Message {
         Message::text(Role::User, text)
@@ -346,6 +350,7 @@ mod tests {
             description: "d".to_owned(),
             parameters: json!({"type": "object"}),
             create_only: true,
+            ..ToolDef::default()
         };
         assert_eq!(
             serde_json::to_string(&tools(&[tool])).unwrap(),

@@ -40,11 +40,7 @@ pub(super) fn build(
     let native = form.calling == Calling::Native;
     let dialect = Dialect {
         tool_role: request.tool_role != ToolRole::Text && native,
-        calls: match form.calling {
-            Calling::Native => CallForm::Native,
-            Calling::Text => CallForm::Tagged,
-            Calling::Steps => CallForm::Step { reminder: request.steps.reminder },
-        },
+        calls: call_form(form.calling, request),
         system_role: capabilities.supports_system_role && !form.refusals.system_role,
         reasoning: capabilities.is_llama_cpp,
         short_ids: true,
@@ -164,6 +160,17 @@ fn response_format(format: &AnswerFormat) -> Option<Box<RawValue>> {
         }
     };
     Some(to_raw_value(&format).expect("strings and JSON are JSON"))
+}
+
+/// Returns the form in which the calls of the conversation are sent.
+fn call_form(calling: Calling, request: &ChatRequest) -> CallForm {
+    match calling {
+        Calling::Native => CallForm::Native,
+        Calling::Text => CallForm::Tagged,
+        Calling::Steps => {
+            CallForm::Step { reminder: request.steps.reminder, whole_file: steps::whole_file(&request.tools) }
+        }
+    }
 }
 
 #[cfg(test)]

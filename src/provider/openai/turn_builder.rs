@@ -446,10 +446,10 @@ mod tests {
     #[test]
     fn a_call_at_the_end_of_the_reasoning_counts_if_there_is_no_answer() {
         let tool = crate::core::ToolDef {
-            create_only: false,
             name: "f".to_owned(),
             description: "d".to_owned(),
             parameters: serde_json::json!({"type": "object"}),
+            ..crate::core::ToolDef::default()
         };
         let count = |reasoning: &str, content: &str| {
             let mut answer =

@@ -8,7 +8,7 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, ToolDef, ToolFailureKind, ToolNature, ToolOutcome},
     tools::{Effect, Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 
@@ -33,7 +33,7 @@ struct Replacement {
 impl Tool for EditFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Changes,
             name: "edit_file".into(),
             description: "Replace text in a file. old_str must be in the file exactly, spaces and line \
                           breaks included, without the line numbers of read_file. If it is there more \
@@ -49,6 +49,7 @@ impl Tool for EditFile {
                 },
                 "required": ["path", "old_str", "new_str"],
             }),
+            ..ToolDef::default()
         }
     }
 
@@ -106,10 +107,10 @@ impl EditFile {
         let target = TargetFile::find(workspace, path, self.limit)?;
         match target.old() {
             Some(_) => Ok(target),
-            None => Err(TargetError::Call(Failure {
-                kind: ToolFailureKind::NotFound,
-                message: format!("file does not exist: {}", target.path()),
-            })),
+            None => {
+                let message = format!("file does not exist: {}", target.path());
+                Err(TargetError::Call(Failure::new(ToolFailureKind::NotFound, message)))
+            }
         }
     }
 
@@ -132,7 +133,8 @@ impl EditFile {
         }
         if old == new {
             let fact = format!("nothing would change in {path}: old_str and new_str are the same");
-            return Err(format!("{fact}; new_str is the text that is to stand there instead").into());
+            let message = format!("{fact}; new_str is the text that is to stand there instead");
+            return Err(Failure::new(ToolFailureKind::NothingToChange, message));
         }
         let matches = Matches::find(content, old);
         let is_shown = || may_be_shown(target);
@@ -150,7 +152,8 @@ impl EditFile {
         };
         let replaced = matches.replace(&chosen, new, self.limit)?;
         if replaced == content {
-            return Err(format!("nothing would change in {path}: it has this text already").into());
+            let message = format!("nothing would change in {path}: it has this text already");
+            return Err(Failure::new(ToolFailureKind::NothingToChange, message));
         }
         Ok(Replacement { content: replaced, message })
     }

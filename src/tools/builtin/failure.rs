@@ -1,44 +1,52 @@
 //! The error type of the built-in tools.
 
 use crate::{
-    core::{ToolFailureKind, ToolOutcome},
+    core::{ToolFacts, ToolFailureKind, ToolOutcome},
     tools::FileError,
 };
 
-/// The error of a built-in tool. It becomes [`ToolOutcome::Failed`].
+/// The error of a built-in tool. It becomes a failed [`ToolOutcome`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     pub kind: ToolFailureKind,
     /// A sentence for the model.
     pub message: String,
+    /// Files that exist and that the call may have meant.
+    pub near: Vec<String>,
 }
 
 impl Failure {
+    pub(super) fn new(kind: ToolFailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), near: Vec::new() }
+    }
+
     pub(super) fn other(message: impl Into<String>) -> Self {
-        Self { kind: ToolFailureKind::Other, message: message.into() }
+        Self::new(ToolFailureKind::Other, message)
     }
 
     pub(super) fn cancelled() -> Self {
-        Self { kind: ToolFailureKind::Cancelled, message: "cancelled".to_owned() }
+        Self::new(ToolFailureKind::Cancelled, "cancelled")
     }
 }
 
 /// A plain message says what is wrong with the arguments of the call.
 impl From<String> for Failure {
     fn from(message: String) -> Self {
-        Self { kind: ToolFailureKind::InvalidArguments, message }
+        Self::new(ToolFailureKind::InvalidArguments, message)
     }
 }
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        Self { kind: error.failure_kind(), message: error.message() }
+        Self::new(error.failure_kind(), error.message())
     }
 }
 
 pub(super) fn outcome(result: Result<String, Failure>) -> ToolOutcome {
     match result {
-        Ok(text) => ToolOutcome::Done(text),
-        Err(Failure { kind, message }) => ToolOutcome::Failed { kind, message },
+        Ok(text) => ToolOutcome::done(text),
+        Err(Failure { kind, message, near }) => {
+            ToolOutcome::failed(kind, message).with_facts(ToolFacts { near, ..ToolFacts::default() })
+        }
     }
 }

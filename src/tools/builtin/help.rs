@@ -1,6 +1,6 @@
 //! Helps a model whose calls fail: names files that it may have meant, and shows the text that it must copy.
 
-use std::{fs::Metadata, os::unix::fs::PermissionsExt as _, time::Duration};
+use std::time::Duration;
 
 use rustix::fs::Dir;
 
@@ -35,7 +35,7 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     }
     if let Some(alike) = look_alike_of(workspace, path) {
         let message = format!("{}{DID_YOU_MEAN}{}?", failure.message, named_difference(path, &alike));
-        return Failure { message, ..failure };
+        return Failure { message, near: vec![alike], ..failure };
     }
     let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
     let similar = similar_names(&names, path);
@@ -43,7 +43,8 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
         return failure;
     }
     let message = format!("{}{DID_YOU_MEAN}`{}`?", failure.message, similar.join("` or `"));
-    Failure { message, ..failure }
+    let near = similar.into_iter().map(str::to_owned).collect();
+    Failure { message, near, ..failure }
 }
 
 /// Returns the only file that looks like `path`, which does not exist. `None` if a person should be asked before it is read.
@@ -66,12 +67,6 @@ pub(super) fn named_difference(given: &str, actual: &str) -> String {
     format!("`{}`, which has {difference}", with_escapes(given, actual))
 }
 
-/// Returns the files that a result names instead of `path`, which does not exist, as text for the model.
-pub fn named_instead<'a>(result: &'a str, path: &str) -> Option<&'a str> {
-    let missing = FileError::Missing(path.to_owned()).to_string();
-    result.lines().next()?.strip_prefix(&missing)?.strip_prefix(DID_YOU_MEAN)?.strip_suffix('?')
-}
-
 /// Returns the text of a file. `None` if it has more than `max_bytes` bytes or is no text, or if a person should be asked
 /// before it is read.
 pub fn readable_text(work_dir: &WorkDir, path: &str, max_bytes: u64) -> Option<String> {
@@ -85,18 +80,9 @@ pub fn readable_text(work_dir: &WorkDir, path: &str, max_bytes: u64) -> Option<S
 
 /// Returns true if there is a regular file of this path beneath the working directory.
 pub fn file_exists(work_dir: &WorkDir, path: &str) -> bool {
-    metadata(work_dir, path).is_some()
-}
-
-/// Returns true if there is such a file that somebody may execute.
-pub fn is_executable(work_dir: &WorkDir, path: &str) -> bool {
-    metadata(work_dir, path).is_some_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
-}
-
-fn metadata(work_dir: &WorkDir, path: &str) -> Option<Metadata> {
     work_dir.run_sandboxed(|workspace| {
-        let path = workspace.path(path).ok()?;
-        workspace.open(&path).ok()?.metadata().ok()
+        let path = workspace.path(path).ok();
+        path.is_some_and(|path| workspace.open(&path).is_ok_and(|file| file.metadata().is_ok()))
     })
 }
 

@@ -25,10 +25,9 @@ use std::sync::Arc;
 
 use crate::{config::ToolsConfig, core::OwnListeners, tools::Tool};
 use failure::{Failure, outcome};
-pub use help::{file_exists, is_executable, named_instead, readable_text};
+pub use help::{file_exists, readable_text};
 pub use opening::{OpenedFile, Opening, opening};
-pub use run_command::{RUN_COMMAND, has_succeeded, run_command};
-pub use search_files::{RemainingPlace, ReplacedText, remaining_places, stands_in};
+pub use run_command::{RUN_COMMAND, run_command};
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the
 /// context window.

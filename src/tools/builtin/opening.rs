@@ -43,8 +43,8 @@ const NO_FILES: &str = "The working directory has no files.";
 pub struct Opening {
     /// The names of the files, below a heading. Empty if it was left out.
     pub listing: String,
-    /// The number of files in the listing.
-    pub listed: usize,
+    /// The names in the listing.
+    pub names: Vec<String>,
     /// The files that were read, in the order of the prompt.
     pub read: Vec<OpenedFile>,
 }
@@ -71,8 +71,8 @@ pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Canc
         let (names, more) = listed(workspace, cancel);
         let mut named = named_files(workspace, prompt, &names);
         add_quoted_files(&mut named, workspace, prompt, cancel);
-        let mut opening = Opening { listed: names.len(), ..Opening::default() };
-        opening.push_names(&names, more, max_bytes / 4);
+        let mut opening = Opening::default();
+        opening.push_names(names.clone(), more, max_bytes / 4);
         let mut room = max_bytes.saturating_sub(opening.listing.len());
         for (at, path) in named.iter().enumerate() {
             if let Some(file) = OpenedFile::read(workspace, path, room / (named.len() - at)) {
@@ -96,22 +96,25 @@ impl Opening {
         [NO_FILES, LISTING].iter().any(|heading| text.starts_with(heading))
     }
 
-    fn push_names(&mut self, names: &[String], more: bool, max_bytes: usize) {
+    fn push_names(&mut self, mut names: Vec<String>, mut more: bool, max_bytes: usize) {
         if names.is_empty() {
             self.listing.push_str(NO_FILES);
             return;
         }
         self.listing.push_str(LISTING);
+        let mut kept = names.len();
         for (at, name) in names.iter().enumerate() {
             if self.listing.len() + name.len() > max_bytes {
-                self.listed = at;
+                (kept, more) = (at, true);
                 break;
             }
             self.listing.push_str(&format!("\n{name}"));
         }
-        if more || self.listed < names.len() {
+        if more {
             self.listing.push_str("\n(and others: list_files finds them)");
         }
+        names.truncate(kept);
+        self.names = names;
     }
 }
 
@@ -305,7 +308,7 @@ mod tests {
         ]);
         let opening = dir.opening("Fix `a.py`, and then (b.txt). Not c.txt or /etc/passwd or ../x!", 4000);
         assert_eq!(paths(&opening), ["src/deep/a.py", "b.txt"]);
-        assert_eq!(opening.listed, 3);
+        assert_eq!(opening.names.len(), 3);
         assert_eq!(
             opening.text(),
             "The files in the working directory:\n.gitignore\nb.txt\nsrc/deep/a.py\n\n\
@@ -379,7 +382,7 @@ mod tests {
         let many: Vec<(&str, &str)> =
             many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let opening = Dir::new(&many).opening("hi", 4000);
-        assert_eq!(opening.listed, MAX_NAMES);
+        assert_eq!(opening.names.len(), MAX_NAMES);
         assert!(opening.text().ends_with("(and others: list_files finds them)"));
     }
 

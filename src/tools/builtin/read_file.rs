@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, MAX_OUTPUT, args, help, outcome};
 use crate::{
-    core::{Cancel, TEXT_HEAD, ToolDef, ToolFailureKind, ToolOutcome, has_utf16_mark, is_binary},
+    core::{Cancel, TEXT_HEAD, ToolDef, ToolFailureKind, ToolNature, ToolOutcome, has_utf16_mark, is_binary},
     tools::{
         Effect, FileError, InnerPath, Proposal, Tool, WorkDir, Workspace,
         protected::{self, Access},
@@ -35,7 +35,7 @@ pub(super) struct ReadFile;
 impl Tool for ReadFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Reads,
             name: "read_file".into(),
             description: "Read a text file. Every line comes as `number: text`; the number and colon are \
                           not part of the file. For a long file give start_line and end_line."
@@ -49,6 +49,7 @@ impl Tool for ReadFile {
                 },
                 "required": ["path"],
             }),
+            ..ToolDef::default()
         }
     }
 
@@ -116,7 +117,7 @@ fn read(
     let note = note.unwrap_or_default();
     if approved.caution.is_none() && caution.is_some() {
         let message = format!("{path} changed since the call was approved; nothing was read. Call it again.");
-        return Err(Failure { kind: ToolFailureKind::Stale, message });
+        return Err(Failure::new(ToolFailureKind::Stale, message));
     }
     let range = LineRange {
         start: args::number(args, "start_line").map_or(1, |line| u64::try_from(line).unwrap_or(0).max(1)),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    core::{Cancel, ToolDef, ToolFailureKind, ToolOutcome},
+    core::{Cancel, CommandFacts, ToolDef, ToolFacts, ToolFailureKind, ToolNature, ToolOutcome},
     sandbox::Ending,
     tools::{CommandJob, CommandRunner, Effect, Proposal, Tool, WorkDir},
 };
@@ -36,7 +36,7 @@ impl RunCommand {
         approved: &Proposal,
         cancel: &Cancel,
         print: &dyn Fn(String),
-    ) -> Result<String, Failure> {
+    ) -> Result<ToolOutcome, Failure> {
         let line = line(args)?;
         // Whoever watches sees the command above its output.
         print(format!("$ {line}\n"));
@@ -44,17 +44,18 @@ impl RunCommand {
         let only_reads = approved.effect == Effect::Reads;
         let job = CommandJob { line, seconds: self.seconds(args), names, only_reads };
         let result = self.runner.run(job, work_dir, cancel, print).map_err(Failure::other)?;
-        match result.ending {
-            Ending::Cancelled => Err(Failure::cancelled()),
-            Ending::TimeOver => Err(Failure { kind: ToolFailureKind::TimedOut, message: result.text() }),
-            _ => Ok(result.text()),
-        }
+        let facts = CommandFacts {
+            line: line.to_owned(),
+            exit_status: result.exit_status(),
+            changed: result.changed.clone(),
+        };
+        let outcome = match result.ending {
+            Ending::Cancelled => return Err(Failure::cancelled()),
+            Ending::TimeOver => ToolOutcome::failed(ToolFailureKind::TimedOut, result.text()),
+            _ => ToolOutcome::done(result.text()),
+        };
+        Ok(outcome.with_facts(ToolFacts { command: Some(facts), ..ToolFacts::default() }))
     }
-}
-
-/// Returns true if the result of a call says that the exit status is 0.
-pub fn has_succeeded(outcome: &ToolOutcome) -> bool {
-    !outcome.is_error() && outcome.text().starts_with("exit status 0 ")
 }
 
 fn line(args: &Value) -> Result<&str, Failure> {
@@ -71,7 +72,7 @@ fn line(args: &Value) -> Result<&str, Failure> {
 impl Tool for RunCommand {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Runs,
             name: RUN_COMMAND.to_owned(),
             description: "Run a shell command line in the working directory, for example to build or test. It gets no input. \
                           Returns its exit status and output."
@@ -80,8 +81,7 @@ impl Tool for RunCommand {
                 "type": "object",
                 "properties": {"command": {"type": "string"}, "timeout_seconds": {"type": "integer"}},
                 "required": ["command"],
-            }),
-        }
+            }), ..ToolDef::default() }
     }
 
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
@@ -103,7 +103,7 @@ impl Tool for RunCommand {
         cancel: &Cancel,
         print: &(dyn Fn(String) + Send + Sync),
     ) -> ToolOutcome {
-        outcome(self.run(args, work_dir, approved, cancel, print))
+        self.run(args, work_dir, approved, cancel, print).unwrap_or_else(|failure| outcome(Err(failure)))
     }
 
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome {

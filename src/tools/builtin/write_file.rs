@@ -9,7 +9,7 @@ use super::{
     target_file::{TargetError, TargetFile},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome, is_binary},
+    core::{Cancel, ToolDef, ToolNature, ToolOutcome, is_binary},
     tools::{Proposal, Tool, WorkDir, Workspace},
 };
 
@@ -25,6 +25,8 @@ impl Tool for WriteFile {
     fn def(&self) -> ToolDef {
         ToolDef {
             create_only: true,
+            nature: ToolNature::Changes,
+            whole_file: Some("content"),
             name: "write_file".into(),
             description: "Create a file, or replace all of it. Missing directories are made. To change \
                           part of a file use edit_file."

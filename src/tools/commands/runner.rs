@@ -10,7 +10,7 @@ use crate::{
     config::{CommandApproval, CommandsConfig, Home, SandboxMode},
     core::{Cancel, Environment},
     sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View},
-    tools::{WorkDir, Workspace, tree},
+    tools::{WorkDir, Workspace, tree, tree::Covered},
 };
 
 use super::{
@@ -61,6 +61,8 @@ pub struct CommandResult {
     /// Tells the model which protected names it made and what was done about them, and why it could not write a repository.
     /// Mostly empty.
     pub note: String,
+    /// The files that it has changed, relative to the working directory. `None` if that is not known.
+    pub changed: Option<Vec<String>>,
 }
 
 /// A command line to run.
@@ -76,6 +78,14 @@ pub struct CommandJob<'a> {
 }
 
 impl CommandResult {
+    /// Returns `None` if it did not exit by itself.
+    pub fn exit_status(&self) -> Option<i32> {
+        match self.ending {
+            Ending::Exited(status) => Some(status),
+            _ => None,
+        }
+    }
+
     /// Returns true if the exit status is 0.
     pub fn is_success(&self) -> bool {
         self.ending == Ending::Exited(0)
@@ -178,11 +188,12 @@ impl CommandRunner {
             tree.note().into_iter().for_each(print);
             sandbox.run(&spec, cancel, &mut on_output)
         };
-        let ((end, taken_back), not_covered) = tree::run_covered(work_dir, run, |end, tree| {
-            let taken_back = new_names.map(|names| names.take_back(work_dir, job.names, tree));
-            (end, taken_back.unwrap_or_default())
-        })
-        .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?;
+        let Covered { result: (end, taken_back), not_covered, changed } =
+            tree::run_covered(work_dir, run, |end, tree| {
+                let taken_back = new_names.map(|names| names.take_back(work_dir, job.names, tree));
+                (end, taken_back.unwrap_or_default())
+            })
+            .map_err(|error| format!("its changes cannot be kept for `kontekst undo`: {}", error.reason()))?;
         let end = end.map_err(|error| error.to_string())?;
         not_covered.iter().for_each(|note| print(format!("{note}\n")));
         let summary = format!(
@@ -204,7 +215,7 @@ impl CommandRunner {
             not_covered.unwrap_or_default(),
         ];
         let note = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n");
-        Ok(CommandResult { ending: end.ending, summary, output, note })
+        Ok(CommandResult { ending: end.ending, summary, output, note, changed })
     }
 
     /// Runs a line that needs no question. It cannot change the working directory, so nothing is recorded or taken back.
@@ -242,7 +253,8 @@ impl CommandRunner {
             }
         };
         let summary = summary(end.ending, end.duration, &spec.limits);
-        Ok(CommandResult { ending: end.ending, summary, output: output.into_text(), note })
+        let output = output.into_text();
+        Ok(CommandResult { ending: end.ending, summary, output, note, changed: Some(Vec::new()) })
     }
 
     /// Returns what commands of a working directory need and may only read.

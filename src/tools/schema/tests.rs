@@ -8,10 +8,10 @@ use crate::core::CallId;
 
 fn tools() -> Vec<ToolDef> {
     let tool = |name: &str, parameters: Value| ToolDef {
-        create_only: false,
         name: name.into(),
         description: "d".into(),
         parameters,
+        ..ToolDef::default()
     };
     vec![
         tool(

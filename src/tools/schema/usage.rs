@@ -49,7 +49,7 @@ mod tests {
 
     fn tool(parameters: Value) -> String {
         let name = "f".to_owned();
-        usage(&ToolDef { name, description: "d".to_owned(), parameters, create_only: false })
+        usage(&ToolDef { name, description: "d".to_owned(), parameters, ..ToolDef::default() })
     }
 
     #[test]

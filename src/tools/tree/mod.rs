@@ -126,9 +126,24 @@ pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
     }
 }
 
+/// A command that has run.
+pub(super) struct Covered<T> {
+    /// What `clean` returned.
+    pub(super) result: T,
+    /// Says what undo cannot take back, which was not known before.
+    pub(super) not_covered: Option<String>,
+    /// The paths that it has changed, sorted. `None` if that is not known.
+    pub(super) changed: Option<Vec<String>>,
+}
+
+impl<T> Covered<T> {
+    fn unknown(result: T, not_covered: Option<String>) -> Self {
+        Self { result, not_covered, changed: None }
+    }
+}
+
 /// Runs a command and records what it has changed. What is recorded before it is enough to take it back if this process is
-/// ended meanwhile. `clean` comes after the command and before the tree is compared. Returns what that gave, and what undo cannot
-/// take back, which was not known before.
+/// ended meanwhile. `clean` comes after the command and before the tree is compared.
 ///
 /// Costs one look at each entry of the tree before and after, and a read of each file that was not seen so before.
 ///
@@ -139,7 +154,7 @@ pub(super) fn run_covered<R, T>(
     work_dir: &WorkDir,
     run: impl FnOnce(TreeBefore<'_>) -> R,
     clean: impl FnOnce(R, TreeBefore<'_>) -> T,
-) -> Result<(T, Option<String>), JournalError> {
+) -> Result<Covered<T>, JournalError> {
     let workspace = work_dir.workspace();
     let run = |tree: TreeBefore<'_>| {
         let mode = workspace.root_mode();
@@ -148,12 +163,12 @@ pub(super) fn run_covered<R, T>(
         (clean(result, tree), root_changes)
     };
     let Some((entry, call, tool)) = work_dir.recording() else {
-        return Ok((run(TreeBefore::NotRecorded).0, None));
+        return Ok(Covered::unknown(run(TreeBefore::NotRecorded).0, None));
     };
     let limits = limits(entry);
     let Ok(before) = scan(workspace, limits, None) else {
         entry.record_uncovered(call)?;
-        return Ok((run(TreeBefore::TooLarge).0, None));
+        return Ok(Covered::unknown(run(TreeBefore::TooLarge).0, None));
     };
     let started = SystemTime::now();
     let mut kept = Vec::new();
@@ -165,17 +180,21 @@ pub(super) fn run_covered<R, T>(
     let look = LookBefore::new(&kept, Some(&before.rules));
     let Ok(after) = scan(workspace, Limits { entries: MAX_ENTRIES_AFTER, ..limits }, Some(&look)) else {
         // The record of the start stays, so that an undo can compare with it when the tree is smaller again.
-        return Ok((result, Some(format!("`kontekst undo` cannot take this back: {TOO_MANY}."))));
+        let note = format!("`kontekst undo` cannot take this back: {TOO_MANY}.");
+        return Ok(Covered::unknown(result, Some(note)));
     };
     let racy = |seen: &Seen| is_racy(seen, started);
     let mut changes =
         changes_since(workspace, &kept, Some((&before, &racy as &dyn Fn(&Seen) -> bool)), &after);
     changes.extend(root_changes.into_iter().flatten());
-    let note = entry
+    let mut changed: Vec<String> = changes.iter().map(|change| change.path.display().to_string()).collect();
+    changed.sort();
+    changed.dedup();
+    let not_covered = entry
         .record_command_end(call, tool, changes)
         .err()
         .map(|error| format!("What it has changed is not recorded for `kontekst undo`: {}.", error.reason()));
-    Ok((result, note))
+    Ok(Covered { result, not_covered, changed: Some(changed) })
 }
 
 /// Puts the mode of the working directory back if a command has kept the owner out of it, because nothing works there then: no

@@ -114,7 +114,7 @@ async fn nobody_is_asked_about_a_call_that_would_fail() {
 async fn where_reading_is_asked_about_a_failing_call_shows_nothing_unasked() {
     let edit = json!({"path": "a", "old_str": "key = 12345678", "new_str": "x"});
     let write = json!({"path": "a", "content": "new"});
-    for (name, args, is_asked) in [("edit_file", edit, true), ("write_file", write, false)] {
+    for (name, args) in [("edit_file", edit), ("write_file", write)] {
         let test = TestCore::new([Step::Call(vec![(name, args)]), Step::Say("done")]);
         test.write("a", "key = 1234567x");
         let mut request = test.request("go on");
@@ -127,7 +127,7 @@ async fn where_reading_is_asked_about_a_failing_call_shows_nothing_unasked() {
             })
             .await,
         );
-        assert_eq!(names.contains(&"proposed"), is_asked, "{name}: {names:?}");
+        assert!(names.contains(&"proposed"), "{name}: {names:?}");
         let read = format!("{:?}", test.model.requests());
         assert!(!read.contains("1234567x"), "{name}: {read}");
     }

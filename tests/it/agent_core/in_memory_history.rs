@@ -17,7 +17,7 @@ use super::{TestCore, client_tools, event_names, events_until, run_to_end, scrip
 
 fn concurrent_tool(name: &str) -> ClientTool {
     let parameters = json!({"type": "object", "properties": {}});
-    let def = ToolDef { create_only: false, name: name.into(), description: "looks".into(), parameters };
+    let def = ToolDef { name: name.into(), description: "looks".into(), parameters, ..ToolDef::default() };
     ClientTool { def, timeout: Duration::from_secs(60), concurrency: Concurrency::Parallel }
 }
 
@@ -44,7 +44,7 @@ async fn concurrent_calls_run_together_and_results_keep_their_order() {
         }
     }
     for at in [2, 0, 1] {
-        let outcome = ToolOutcome::Done(out[at].arguments.clone());
+        let outcome = ToolOutcome::done(out[at].arguments.clone());
         run.send(Command::ToolResult { call: out[at].id.clone(), outcome });
     }
     let events = run_to_end(&mut run, |_| Vec::new()).await;
@@ -76,7 +76,7 @@ async fn each_concurrent_call_has_its_own_timeout() {
         _ => None,
     });
     tokio::time::advance(Duration::from_secs(300)).await;
-    run.send(Command::ToolResult { call: asked.unwrap(), outcome: ToolOutcome::Done("in time".into()) });
+    run.send(Command::ToolResult { call: asked.unwrap(), outcome: ToolOutcome::done("in time") });
     assert_eq!(event_names(&run_to_end(&mut run, |_| Vec::new()).await)[..2], ["tool_done", "tool_failed"]);
 }
 

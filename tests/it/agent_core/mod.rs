@@ -70,7 +70,7 @@ impl TestCore {
     /// Creates an agent with this `config.toml`.
     fn agent(&self, name: &str, config: &str) {
         let dir = self.home().join("agents").join(name);
-        fs::create_dir(&dir).unwrap();
+        fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("config.toml"), config).unwrap();
     }
 
@@ -150,10 +150,11 @@ async fn events_until(run: &mut Run, is_last: impl Fn(&Event) -> bool) -> Vec<Ev
     panic!("the run ended first: {events:?}");
 }
 
-/// Returns the names of the events, for comparing their order.
+/// Returns the names of the events, for comparing their order. Each run ends with its facts, which have tests of their own.
 fn event_names(events: &[Event]) -> Vec<&'static str> {
     events
         .iter()
+        .filter(|event| !matches!(event, Event::Facts(_)))
         .map(|event| match event {
             Event::Started { .. } => "started",
             Event::Notice(_) => "notice",
@@ -175,6 +176,7 @@ fn event_names(events: &[Event]) -> Vec<&'static str> {
             Event::ToolFinished { .. } => "tool_done",
             Event::ToolsCompleted => "tools_completed",
             Event::Subagent(_) => "worker",
+            Event::Facts(_) => "facts",
             Event::Ended(Outcome::Completed { .. }) => "completed",
             Event::Ended(Outcome::Denied) => "denied",
             Event::Ended(Outcome::Parked(_)) => "parked",

@@ -7,7 +7,7 @@ use std::{
 };
 
 use kontekst::{
-    core::{CallId, Cancel, ModelIdentity, ToolCall},
+    core::{AnswerFormat, AnswerOption, CallId, Cancel, ModelIdentity, ToolCall},
     provider::{
         ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError,
         ServerStatus, ToolRole, Turn, Usage,
@@ -44,9 +44,6 @@ pub(crate) enum Step {
     ByPrompt(Vec<(&'static str, Step)>),
 }
 
-/// Chooses the step for a request.
-type Reaction = Box<dyn FnMut(&ChatRequest) -> Step + Send>;
-
 /// The script, shared by all providers that are opened from it.
 #[derive(Clone)]
 pub(crate) struct ScriptedProvider {
@@ -58,8 +55,6 @@ pub(crate) struct ScriptedProvider {
 
 struct State {
     steps: VecDeque<Step>,
-    /// Chooses each step instead of the script.
-    reaction: Option<Reaction>,
     requests: Vec<ChatRequest>,
     open_count: u32,
     /// The models that were requested.
@@ -67,7 +62,8 @@ struct State {
     names: Vec<String>,
     notice: Option<String>,
     remote_server: Option<String>,
-    parameters: Option<u64>,
+    /// What the model says about the kind of its work. `None` if it cannot answer in a format.
+    kind: Option<&'static str>,
 }
 
 impl ScriptedProvider {
@@ -76,25 +72,17 @@ impl ScriptedProvider {
         Self {
             state: Arc::new(Mutex::new(State {
                 steps,
-                reaction: None,
                 requests: Vec::new(),
                 open_count: 0,
                 requested_models: Vec::new(),
                 names: Vec::new(),
                 notice: None,
                 remote_server: None,
-                parameters: None,
+                kind: None,
             })),
             slot: None,
             identity: None,
         }
-    }
-
-    /// Returns a provider that reads each request before it answers.
-    pub(crate) fn reacting(reaction: impl FnMut(&ChatRequest) -> Step + Send + 'static) -> Self {
-        let provider = Self::new([]);
-        provider.state.lock().unwrap().reaction = Some(Box::new(reaction));
-        provider
     }
 
     /// Returns a provider that answers one request at a time.
@@ -127,9 +115,9 @@ impl ScriptedProvider {
         self.state.lock().unwrap().remote_server = Some(address.to_owned());
     }
 
-    /// Sets the number of parameters of the model.
-    pub(crate) fn set_parameters(&self, count: u64) {
-        self.state.lock().unwrap().parameters = Some(count);
+    /// Sets what the model says about the kind of its work, which takes no step of the script.
+    pub(crate) fn set_kind(&self, kind: Option<&'static str>) {
+        self.state.lock().unwrap().kind = kind;
     }
 
     /// Returns the models that were requested so far.
@@ -172,8 +160,8 @@ impl Provider for ScriptedProvider {
         tool_role == ToolRole::Steps
     }
 
-    fn parameters(&self) -> Option<u64> {
-        self.state.lock().unwrap().parameters
+    fn supports(&self, option: AnswerOption) -> bool {
+        option == AnswerOption::Format && self.state.lock().unwrap().kind.is_some()
     }
 
     fn notice(&self) -> Option<String> {
@@ -194,10 +182,11 @@ impl Provider for ScriptedProvider {
         let step = {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
-            match &mut state.reaction {
-                Some(reaction) => reaction(request),
-                None => state.steps.pop_front().expect("the script has a step for each request"),
+            if let (Some(kind), AnswerFormat::JsonSchema(_)) = (state.kind, &request.options.format) {
+                let content = format!("{{\"kind\": \"{kind}\"}}");
+                return Ok(Turn { content, ..Turn::default() });
             }
+            state.steps.pop_front().expect("the script has a step for each request")
         };
         let mut send_text = |text: &str| sink(Delta::Text(text.to_owned()));
         let mut turn = Turn {

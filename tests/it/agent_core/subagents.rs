@@ -438,10 +438,10 @@ async fn a_subagent_on_another_server_is_flagged() {
 #[tokio::test]
 async fn subagents_can_call_client_tools() {
     let def = ToolDef {
-        create_only: false,
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),
+        ..ToolDef::default()
     };
     let clock = || Step::Call(vec![("clock", json!({}))]);
     let test = TestCore::new([
@@ -460,7 +460,7 @@ async fn subagents_can_call_client_tools() {
     });
     let events = run_to_end(&mut run, |event| match event {
         Event::ToolRequested { call, subagent: Some(_), .. } => {
-            vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
+            vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::done("12:00") }]
         }
         _ => approve_all(event),
     })

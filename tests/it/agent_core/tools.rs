@@ -237,10 +237,10 @@ async fn a_model_that_only_calls_tools_reaches_the_turn_limit() {
 
 fn clock_tool() -> ClientTool {
     let def = ToolDef {
-        create_only: false,
         name: "clock".into(),
         description: "the time".into(),
         parameters: json!({"type": "object", "properties": {}}),
+        ..ToolDef::default()
     };
     ClientTool { def, timeout: Duration::from_secs(60), concurrency: Concurrency::Sequential }
 }
@@ -251,7 +251,7 @@ async fn a_clients_tool_runs_at_the_client() {
     let mut run = test.start(StartRun { tools: client_tools(vec![clock_tool()]), ..test.request("time?") });
     let events = run_to_end(&mut run, |event| match event {
         Event::ToolRequested { call, .. } => {
-            vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::Done("12:00".into()) }]
+            vec![Command::ToolResult { call: call.id.clone(), outcome: ToolOutcome::done("12:00") }]
         }
         _ => Vec::new(),
     })

@@ -70,7 +70,10 @@ fn cached(events: &[Value]) -> Vec<(u64, u64)> {
 fn a_model_answers_and_stdout_has_the_answer_only() {
     let home = home();
     let output = home.run_with(&["run", "which line comes first?"], b"alpha\nbeta\n");
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("It works.\n", "", 0));
+    assert_eq!(
+        (output.stdout.as_str(), output.stderr.as_str(), output.code),
+        ("It works.\n", "no file was changed\n", 0)
+    );
 }
 
 #[test]
@@ -88,6 +91,7 @@ fn a_tool_is_called_and_its_result_read_without_reading_the_prompt_again() {
             "tools_completed",
             "token",
             "turn_completed",
+            "facts",
             "completed"
         ]
     );

@@ -1,6 +1,5 @@
 //! `run_command` with the real binary: what runs without a question, what reaches the client, and what is left behind.
 
-mod asked;
 mod caller;
 mod checks;
 mod doors;
@@ -9,7 +8,6 @@ pub(crate) mod killed;
 mod network;
 mod new_names;
 mod reading;
-mod removals;
 mod running;
 mod undone;
 mod worktree;

@@ -254,7 +254,8 @@ impl Shared {
         connection.set_nodelay(true).unwrap();
         let Ok(Some(request)) = read(&connection) else { return };
         let reply = self.reply(&request);
-        {
+        // What kind of work a request is takes no reply of the script and is no chat of the conversation.
+        if !asks_for_kind(&request.body) {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());
             self.changed.notify_all();
@@ -314,6 +315,9 @@ impl Shared {
             state.violations.push(format!("{violation}\n{:#}", request.body));
             return answer;
         }
+        if asks_for_kind(&request.body) {
+            return Reply::text("{\"kind\": \"work\"}");
+        }
         if let Some(reply) = state.script.pop_front() {
             return reply;
         }
@@ -325,6 +329,11 @@ impl Shared {
         state.violations.push("a chat request after the end of the script".to_owned());
         Reply::error(500, "the script is over")
     }
+}
+
+/// Returns true if a model in steps is asked what kind of work it has to do.
+fn asks_for_kind(chat: &Value) -> bool {
+    chat["response_format"]["json_schema"]["name"] == "kind"
 }
 
 fn props(setup: &Setup) -> Value {

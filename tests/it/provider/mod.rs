@@ -78,10 +78,10 @@ fn push_result(request: &mut ChatRequest, turn: &Turn, output: &str) {
 
 fn read_file() -> ToolDef {
     ToolDef {
-        create_only: false,
         name: "read_file".to_owned(),
         description: "Reads a file.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        ..ToolDef::default()
     }
 }
 

@@ -207,7 +207,6 @@ fn request(text: &str, max_tokens: u32) -> ChatRequest {
 
 fn tool() -> ToolDef {
     ToolDef {
-        create_only: false,
         name: "read_file".to_owned(),
         description: "Reads a text file.".to_owned(),
         parameters: json!({
@@ -215,6 +214,7 @@ fn tool() -> ToolDef {
             "properties": {"path": {"type": "string", "description": "the file's path"}},
             "required": ["path"],
         }),
+        ..ToolDef::default()
     }
 }
 

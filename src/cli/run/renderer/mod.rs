@@ -2,6 +2,7 @@
 
 mod answer;
 mod calls;
+mod facts_line;
 mod waiting;
 
 use std::{
@@ -22,6 +23,8 @@ use crate::{
     core::Environment,
     pb::{self, run_event::Event},
 };
+
+use facts_line::facts_line;
 
 use super::{
     command_output::CommandOutput,
@@ -76,12 +79,11 @@ pub(in crate::cli) struct RunRenderer {
     /// The output of the calls that run now, by call id.
     outputs: HashMap<String, CommandOutput>,
     subagent_names: SubagentNames,
-    run_id: String,
     /// The context that was printed last as JSON.
     last_context: Option<pb::ContextSnapshot>,
-    /// A tool of the daemon has run.
-    ran_tools: bool,
     is_in_chat: bool,
+    /// The run has tools that change something.
+    can_change: bool,
 }
 
 impl RunRenderer {
@@ -147,10 +149,9 @@ impl RunRenderer {
             last_call: String::new(),
             outputs: HashMap::new(),
             subagent_names: SubagentNames::default(),
-            run_id: String::new(),
             last_context: None,
-            ran_tools: false,
             is_in_chat: false,
+            can_change: true,
         }
     }
 
@@ -176,11 +177,6 @@ impl RunRenderer {
     ///
     /// Returns the error of stdout: [`io::ErrorKind::BrokenPipe`] if its reader closed it.
     pub(super) fn render(&mut self, event: &Event) -> io::Result<()> {
-        match event {
-            Event::Started(started) => started.run_id.clone_into(&mut self.run_id),
-            Event::ToolStarted(_) | Event::Worker(_) => self.ran_tools = true,
-            _ => {}
-        }
         match self.format {
             Format::StreamJson => self.render_json(event),
             Format::Text | Format::Json => self.render_text(event),
@@ -225,7 +221,6 @@ impl RunRenderer {
             | Event::ToolCompleted(_)
             | Event::ToolFailed(_) => self.render_call(event)?,
             Event::TurnCompleted(turn) => {
-                self.held.complete();
                 self.end_answer()?;
                 for call in &turn.calls {
                     self.remember_call(&call.call_id, &call.name, &call.arguments_json);
@@ -237,14 +232,7 @@ impl RunRenderer {
             Event::TurnedBack(_) | Event::Completed(_) | Event::Cancelled(_) | Event::Failed(_) => {
                 self.render_end_of_answer(event)?;
             }
-            Event::Started(started) => {
-                if started.answers_may_be_turned_back && !self.stdout_is_terminal {
-                    self.held.start();
-                }
-                let text = format!("run {} in session {}", started.run_id, started.session_id);
-                self.note(Verbosity::Verbose, &text);
-                self.progress.go_on(Activity::Preparation);
-            }
+            Event::Started(started) => self.render_start(started),
             Event::Worker(event) => {
                 if let Some((level, text)) = self.subagent_names.describe(event) {
                     self.end_line()?;
@@ -255,10 +243,22 @@ impl RunRenderer {
                 self.end_line()?;
                 self.show_check(check);
             }
+            Event::Facts(facts) => {
+                self.end_line()?;
+                self.note_facts(facts);
+            }
             // The question on the terminal says who decided.
             Event::ContextSnapshot(_) | Event::ToolsCompleted(_) | Event::ToolDecided(_) => {}
         }
         Ok(())
+    }
+
+    fn render_start(&mut self, started: &pb::RunStartedEvent) {
+        if started.answers_may_be_turned_back && !self.stdout_is_terminal {
+            self.held.start();
+        }
+        self.note(Verbosity::Verbose, &format!("run {} in session {}", started.run_id, started.session_id));
+        self.progress.go_on(Activity::Preparation);
     }
 
     /// Prints what was kept of an answer, or drops it.
@@ -271,7 +271,7 @@ impl RunRenderer {
             }
             Event::Completed(_) | Event::Cancelled(_) => self.release_answer()?,
             Event::Failed(_) => {
-                let text = self.held.take_partial();
+                let text = self.held.take();
                 self.write_answer(&text)?;
                 self.end_answer()?;
             }
@@ -289,26 +289,24 @@ impl RunRenderer {
         }
     }
 
-    /// Returns the run if it may have changed files and the user wants to know.
-    pub(super) fn run_with_changes(&self) -> Option<&str> {
-        let wanted = match self.format {
-            Format::Text => self.changes_level() <= self.verbosity,
-            Format::Json => true,
-            Format::StreamJson => false,
-        };
-        Some(&*self.run_id).filter(|_| wanted && self.ran_tools)
-    }
-
     /// Names the commands of a chat in what is said about a run.
     pub(in crate::cli) fn name_commands_of_chat(&mut self) {
         self.is_in_chat = true;
     }
 
-    /// Says how many files the run has changed.
-    pub(super) fn note_changes(&mut self, files: i32) {
-        let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        let undo = if self.is_in_chat { "/undo" } else { "`kontekst undo`" };
-        self.note_on_terminal(&format!("changed {files}; {undo} takes it back"));
+    /// Says whether the next run has tools that change something. Otherwise it is not said that it has changed nothing.
+    pub(super) fn set_can_change(&mut self, can_change: bool) {
+        self.can_change = can_change;
+    }
+
+    /// Says in one line what the run has done.
+    fn note_facts(&mut self, facts: &pb::RunFactsEvent) {
+        let nothing = event_json::nothing_changed(facts) && facts.commands.is_empty();
+        if nothing && (self.is_in_chat || !self.can_change) {
+            return;
+        }
+        let text = facts_line(facts, if self.is_in_chat { "/undo" } else { "`kontekst undo`" });
+        self.note(Verbosity::Normal, &self.wrap(&printable(&text)));
     }
 
     /// Says something that a program that reads stderr has not asked for.

@@ -29,7 +29,8 @@ pub(super) struct RunReport {
     denied: Vec<DeniedCall>,
     checks: Vec<pb::CheckEvent>,
     checks_passed: Option<bool>,
-    changed_files: Option<Vec<String>>,
+    /// What the run has done. `None` if it never began.
+    facts: Option<pb::RunFactsEvent>,
     /// The name under which the run is parked. Empty if it is not.
     parked_run_id: String,
 }
@@ -81,6 +82,7 @@ impl RunReport {
             Event::ToolCompleted(call) => self.end_call(&call.call_id, CallOutcome::Completed, ""),
             Event::ToolFailed(call) => self.end_call(&call.call_id, CallOutcome::Failed, &call.error),
             Event::Check(check) if check.finished => self.checks.push(check.clone()),
+            Event::Facts(facts) => self.facts = Some(facts.clone()),
             Event::Completed(completed) => {
                 self.answer = Some(completed.content.clone());
                 self.checks_passed = completed.checks_passed;
@@ -100,15 +102,6 @@ impl RunReport {
             Command::ParkTool(park) => self.deny(&park.call_id, NO_TERMINAL),
             _ => {}
         }
-    }
-
-    /// Takes notice of what the run has changed in files.
-    pub(super) fn set_changed(&mut self, changed: &pb::ChangedRun) {
-        let mut files: Vec<String> =
-            changed.calls.iter().flat_map(|call| call.paths.iter().cloned()).collect();
-        files.sort();
-        files.dedup();
-        self.changed_files = Some(files);
     }
 
     fn deny(&mut self, call_id: &str, reason: &str) {

@@ -1,10 +1,11 @@
 //! A run that is over as one JSON object, for `--output json`. `docs/run-output.schema.json` describes it.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::{
     error::{CliError, ExitStatus},
-    event_json::SCHEMA_VERSION,
+    event_json::{SCHEMA_VERSION, command_to_json, nothing_changed},
     json::json_line,
 };
 
@@ -28,8 +29,12 @@ struct RunResult<'a> {
     usage: UsageJson,
     tool_calls: Vec<CallJson<'a>>,
     denied_calls: Vec<DeniedJson<'a>>,
-    /// `None` if the daemon could not be asked.
+    /// `None` if the run has not started.
     files_changed: Option<&'a [String]>,
+    /// The run has certainly changed nothing.
+    nothing_changed: bool,
+    /// The command lines that the model has run.
+    commands: Vec<Value>,
     checks: Vec<CheckJson<'a>>,
     checks_passed: Option<bool>,
 }
@@ -89,8 +94,7 @@ impl RunReport {
             (None, Some(signal)) => 128 + signal,
             (None, None) => 0,
         };
-        // Without a call nothing was changed, so the daemon was not asked.
-        let files_changed = self.changed_files.as_deref();
+        let facts = self.facts.as_ref();
         json_line(&RunResult {
             r#type: "result",
             schema_version: SCHEMA_VERSION,
@@ -106,7 +110,9 @@ impl RunReport {
             usage: UsageJson::new(usage),
             tool_calls: self.calls.iter().map(CallJson::new).collect(),
             denied_calls: self.denied.iter().map(DeniedJson::new).collect(),
-            files_changed: files_changed.or(self.calls.is_empty().then_some(&[])),
+            files_changed: facts.map(|facts| &*facts.changed_files).or(self.calls.is_empty().then_some(&[])),
+            nothing_changed: facts.is_none_or(nothing_changed),
+            commands: facts.iter().flat_map(|facts| &facts.commands).map(command_to_json).collect(),
             checks: self.checks.iter().map(CheckJson::new).collect(),
             checks_passed: self.checks_passed,
         })

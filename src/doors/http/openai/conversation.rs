@@ -210,7 +210,7 @@ impl Function {
         let parameters =
             self.parameters.unwrap_or_else(|| serde_json::json!({"type": "object", "properties": {}}));
         let description = self.description.unwrap_or_default();
-        let def = ToolDef { create_only: false, name: self.name, description, parameters };
+        let def = ToolDef { name: self.name, description, parameters, ..ToolDef::default() };
         ClientTool { def, timeout: Duration::from_secs(1), concurrency: Concurrency::default() }
     }
 }

@@ -152,6 +152,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
         | Event::ToolOutput { .. }
         | Event::CheckStarted { .. }
         | Event::CheckFinished(_)
+        | Event::Facts(_)
         | Event::ToolRequested { .. }
         | Event::ToolsCompleted => return None,
         Event::Ended(outcome) => match outcome {

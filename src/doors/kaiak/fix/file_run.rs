@@ -134,6 +134,7 @@ impl FixTask {
             | Event::ToolOutput { .. }
             | Event::CheckStarted { .. }
             | Event::CheckFinished(_)
+            | Event::Facts(_)
             | Event::Subagent(_)
             | Event::Ended(_) => {}
             Event::Notice(text) => {

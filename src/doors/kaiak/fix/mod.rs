@@ -285,7 +285,6 @@ impl FixTask {
                 ..RunOverrides::default()
             },
             // There may be nothing to fix in a file.
-            change_optional: true,
             ..StartRun::default()
         }
     }

@@ -134,9 +134,9 @@ impl FixTask {
             Reply::Chosen(chosen) => {
                 let chosen: Vec<&str> =
                     chosen.iter().filter_map(|index| options.get(*index)).map(String::as_str).collect();
-                ToolOutcome::Done(format!("the user chose: {}", chosen.join("; ")))
+                ToolOutcome::done(format!("the user chose: {}", chosen.join("; ")))
             }
-            Reply::Text(text) => ToolOutcome::Done(text),
+            Reply::Text(text) => ToolOutcome::done(text),
             Reply::Approved | Reply::Refused { .. } => {
                 unreachable!("a reply has the kind of its question")
             }

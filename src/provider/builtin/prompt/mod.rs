@@ -68,7 +68,7 @@ fn render_as(
     let dialect = Dialect {
         tool_role: tool_role != ToolRole::Text && !tools_as_text,
         calls: match steps {
-            Some(reminder) => CallForm::Step { reminder },
+            Some(reminder) => CallForm::Step { reminder, whole_file: steps::whole_file(tools) },
             None if tools_as_text => CallForm::Tagged,
             None => CallForm::Native,
         },

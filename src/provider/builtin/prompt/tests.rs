@@ -28,10 +28,10 @@ fn render(template: &Template, conversation: Conversation<'_>) -> Result<Rendere
 
 fn tools() -> Vec<ToolDef> {
     vec![ToolDef {
-        create_only: false,
         name: "read_file".to_owned(),
         description: "Reads.".to_owned(),
         parameters: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        ..ToolDef::default()
     }]
 }
 

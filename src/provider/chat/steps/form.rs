@@ -17,14 +17,7 @@ pub(crate) const RESULT_OF: &str = "Result of ";
 
 /// Stands before the request after a result. It is no sentence that could end a task.
 pub(crate) const REMINDER: &str =
-    "Take the next step. If everything in the request is done now, call answer. The request:";
-
-/// The same after a change of a file, which is often all that was asked for.
-pub(crate) const REMINDER_AFTER_CHANGE: &str =
-    "If everything in the request is done now, call answer. Otherwise take the next step. The request:";
-
-/// The tools that change files.
-const CHANGING_TOOLS: [&str; 2] = ["write_file", "edit_file"];
+    "Take the next step, or end the task if everything in the request is done now. The request:";
 
 /// Returns the system text followed by the steps. The same tools always give the same bytes.
 pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
@@ -33,7 +26,7 @@ pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
         text.push_str(system);
         text.push_str("\n\n");
     }
-    text.push_str("# Steps\n\nEach of your messages is one JSON object that calls one tool:\n");
+    text.push_str("# Steps\n\nEach of your messages is one JSON object:\n");
     for tool in tools {
         if let Some(members) = members(tool) {
             text.push_str(&description(tool, &members));
@@ -41,9 +34,11 @@ pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
         }
     }
     text.push_str(
-        "{\"tool\": \"answer\", \"text\": \"...\"}  Ends the task. The text is what the user reads: the fact that was \
-         asked for, or what was changed.\n\nAfter each call you are told its result. Do all that is asked, and then \
-         call answer.",
+        "{\"tool\": \"more_tools\"}  Offers all of these, if one is missing.\n\
+         {\"tool\": \"done\", \"changed\": [\"...\"], \"text\": \"...\"}  Ends the task when all of it is done. changed: the files that \
+         are not as they were before. text: what the user reads.\n\
+         {\"tool\": \"answer\", \"text\": \"...\"}  Ends the task with an answer: the fact that was asked for, or why nothing has \
+         to be changed.\n\nAfter each step you are told its result. Do all that is asked, and nothing else.",
     );
     text
 }
@@ -54,7 +49,10 @@ fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {
         text.push_str(&format!(", {}: \"...\"", Value::from(member.name)));
     }
     text.push_str("}  ");
-    text.push_str(&tool.description);
+    text.push_str(match tool.whole_file {
+        Some(_) => "Create a file or change it. what: what is to be changed, in words. You write its content afterwards.",
+        None => &tool.description,
+    });
     let optional = members.iter().filter(|member| !member.required).map(|member| member.name);
     let optional: Vec<&str> = optional.collect();
     if !optional.is_empty() {
@@ -63,9 +61,23 @@ fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {
     text
 }
 
-/// Returns a call as the step that the model wrote. The arguments keep their bytes, so that the prompt cache matches.
-pub(crate) fn call_as_step(call: &CallFunction<'_>) -> String {
+/// Returns the argument that a model in steps writes apart from its step, if one of the tools has some.
+pub(crate) fn whole_file(tools: &[ToolDef]) -> Option<&'static str> {
+    tools.iter().find_map(|tool| tool.whole_file)
+}
+
+/// Returns a call as the step that the model wrote. The arguments keep their bytes, so that the prompt cache matches. Of one with
+/// the argument `whole_file`, which was written apart from the step, only the path is left.
+pub(crate) fn call_as_step(call: &CallFunction<'_>, whole_file: Option<&str>) -> String {
     let name = Value::from(call.name);
+    let args = whole_file.filter(|name| call.arguments.contains(name));
+    if let (Some(whole), Some(args)) =
+        (args, args.and_then(|_| serde_json::from_str::<Value>(&call.arguments).ok()))
+        && args.get(whole).is_some()
+        && let Some(path) = args.get("path")
+    {
+        return format!("{{\"{TOOL}\": {name}, \"path\": {path}}}");
+    }
     let arguments = call.arguments.trim_start().strip_prefix('{').unwrap_or("}");
     let comma = if arguments.trim_start().starts_with('}') { "" } else { ", " };
     format!("{{\"{TOOL}\": {name}{comma}{}", arguments.trim_start())
@@ -82,9 +94,7 @@ pub(crate) fn result_as_text(message: &Message, request: Option<&str>) -> String
     let Some(result) = &message.tool_result else { return message.content.clone() };
     let mut text = format!("{RESULT_OF}{}:\n{}", result.name, result.output);
     if let Some(request) = request {
-        let changed = !result.is_error && CHANGING_TOOLS.contains(&&*result.name);
-        let reminder = if changed { REMINDER_AFTER_CHANGE } else { REMINDER };
-        text.push_str(&format!("\n\n{reminder} {}", end_of(request)));
+        text.push_str(&format!("\n\n{REMINDER} {}", end_of(request)));
     }
     text
 }

@@ -9,19 +9,18 @@ mod schema;
 mod step_parser;
 
 pub(crate) use form::{
-    REMINDER, REMINDER_AFTER_CHANGE, RESULT_OF, answer_as_step, call_as_step, result_as_text,
-    system_with_steps,
+    REMINDER, answer_as_step, call_as_step, result_as_text, system_with_steps, whole_file,
 };
+pub(crate) use schema::{DONE, MORE, can_call, response_format};
 #[cfg(feature = "builtin")]
 pub(in crate::provider) use schema::{STEP_START, step_schema};
-pub(crate) use schema::{can_call, response_format};
 pub(crate) use step_parser::StepParser;
 
 /// Models with fewer parameters work in steps unless the agent says otherwise. From about this size on, models follow
 /// the form of calls that they were trained for.
 pub(crate) const SMALL_MODEL: u64 = 8_000_000_000;
 
-/// Models with fewer parameters write a file anew in place of their first change of it, which they do in steps only.
+/// Models with fewer parameters always work in steps.
 pub(crate) const VERY_SMALL_MODEL: u64 = 1_000_000_000;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The schema that an answer is decoded under.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -10,12 +12,21 @@ use crate::{
 /// The step that ends the task. A client's tool of this name is not offered in steps.
 pub(crate) const ANSWER: &str = "answer";
 
+/// The step that ends the task with a list of the files that were changed.
+pub(crate) const DONE: &str = "done";
+
+/// The step that asks for the tools that are withheld.
+pub(crate) const MORE: &str = "more_tools";
+
 /// The member of a step that names the tool.
 pub(super) const TOOL: &str = "tool";
 
 /// The beginning of every step. An engine that writes it for the model makes the name of the tool come first.
 #[cfg(feature = "builtin")]
 pub(crate) const STEP_START: &str = "{\"tool\": \"";
+
+/// The longest text that says what is to be done with a file, in characters.
+const MAX_WHAT: u32 = 300;
 
 /// Returns true if some of these tools can be called in steps.
 pub(crate) fn can_call(tools: &[ToolDef]) -> bool {
@@ -54,13 +65,18 @@ pub(in crate::provider) fn step_schema(
         ToolChoice::None => false,
         ToolChoice::Function(name) => tool.name == *name,
     };
-    let may_answer = match choice {
-        ToolChoice::Auto => !options.must_call,
-        ToolChoice::None => true,
-        ToolChoice::Required | ToolChoice::Function(_) => false,
-    };
+    let may_answer = matches!(choice, ToolChoice::Auto | ToolChoice::None);
     let mut alternatives: Vec<String> =
         tools.iter().filter(is_offered).filter_map(tool_alternative).collect();
+    let is_free = |name: &str| *choice == ToolChoice::Auto && tools.iter().all(|tool| tool.name != name);
+    if options.more && is_free(MORE) {
+        alternatives.push(alternative(MORE, &[], &[]));
+    }
+    if options.done && is_free(DONE) {
+        let (files, text) =
+            (json!({"type": "array", "items": {"type": "string"}}), json!({"type": "string"}));
+        alternatives.push(alternative(DONE, &[("changed", &files), ("text", &text)], &["changed", "text"]));
+    }
     if alternatives.is_empty() || may_answer {
         alternatives.push(alternative(ANSWER, &[("text", &json!({"type": "string"}))], &["text"]));
     }
@@ -71,7 +87,8 @@ fn tool_alternative(tool: &ToolDef) -> Option<String> {
     let members = members(tool)?;
     let required: Vec<&str> =
         members.iter().filter(|member| member.required).map(|member| member.name).collect();
-    let properties: Vec<(&str, &Value)> = members.iter().map(|member| (member.name, member.schema)).collect();
+    let properties: Vec<(&str, &Value)> =
+        members.iter().map(|member| (member.name, &*member.schema)).collect();
     Some(alternative(&tool.name, &properties, &required))
 }
 
@@ -95,12 +112,13 @@ fn quoted(text: &str) -> String {
 /// An argument of a tool.
 pub(super) struct Member<'a> {
     pub(super) name: &'a str,
-    pub(super) schema: &'a Value,
+    pub(super) schema: Cow<'a, Value>,
     pub(super) required: bool,
 }
 
 /// Returns the arguments of a tool, the required ones first. Returns `None` for a tool that cannot be called in steps,
-/// because it has an argument with the name that steps use, or the name of the last step.
+/// because it has an argument with the name that steps use, or the name of the last step. In place of the content of a whole file,
+/// which is written apart from the step, it says what is to be done with the file.
 pub(super) fn members(tool: &ToolDef) -> Option<Vec<Member<'_>>> {
     let properties = tool.parameters["properties"].as_object();
     if tool.name == ANSWER || properties.is_some_and(|properties| properties.contains_key(TOOL)) {
@@ -108,13 +126,22 @@ pub(super) fn members(tool: &ToolDef) -> Option<Vec<Member<'_>>> {
     }
     let required: Vec<&str> =
         tool.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let find = |name: &str| properties?.get_key_value(name);
+    let find = |name: &str| match properties?.get_key_value(name)? {
+        (name, _) if tool.whole_file == Some(name.as_str()) => {
+            Some(("what", Cow::Owned(json!({"type": "string", "maxLength": MAX_WHAT}))))
+        }
+        (name, schema) => Some((name.as_str(), Cow::Borrowed(schema))),
+    };
     let mut members: Vec<Member<'_>> = required
         .iter()
         .filter_map(|name| find(name))
         .map(|(name, schema)| Member { name, schema, required: true })
         .collect();
     let optional = properties.into_iter().flatten().filter(|(name, _)| !required.contains(&name.as_str()));
-    members.extend(optional.map(|(name, schema)| Member { name, schema, required: false }));
+    members.extend(optional.map(|(name, schema)| Member {
+        name,
+        schema: Cow::Borrowed(schema),
+        required: false,
+    }));
     Some(members)
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn tool(name: &str, parameters: Value) -> ToolDef {
-    ToolDef { create_only: false, name: name.to_owned(), description: format!("Does {name}."), parameters }
+    ToolDef { name: name.to_owned(), description: format!("Does {name}."), parameters, ..ToolDef::default() }
 }
 
 fn edit() -> ToolDef {
@@ -126,23 +126,41 @@ fn names(format: &str) -> Vec<String> {
 fn the_schema_has_what_may_be_chosen_now() {
     let tools = [edit(), tool("list", json!({"type": "object"}))];
     let list = || ToolChoice::Function("list".to_owned());
-    for (choice, withheld, must_call, expected) in [
+    for (choice, withheld, is_more, expected) in [
         (ToolChoice::Auto, &[][..], false, vec!["edit", "list", "answer"]),
-        (ToolChoice::Auto, &["list", "gone"], false, vec!["edit", "answer"]),
-        (ToolChoice::Auto, &["list"], true, vec!["edit"]),
-        (ToolChoice::Auto, &["list", "edit"], true, vec!["answer"]),
+        (ToolChoice::Auto, &["list", "gone"], true, vec!["edit", "more_tools", "done", "answer"]),
+        (ToolChoice::Auto, &["list", "edit"], false, vec!["answer"]),
         (ToolChoice::None, &[], true, vec!["answer"]),
-        (ToolChoice::Required, &["edit"], false, vec!["edit", "list"]),
-        (list(), &["list"], false, vec!["list"]),
+        (ToolChoice::Required, &["edit"], true, vec!["edit", "list"]),
+        (list(), &["list"], true, vec!["list"]),
     ] {
         let withheld_tools = withheld.iter().map(|&name: &&str| name.to_owned()).collect();
-        let options = StepOptions { withheld_tools, must_call, ..StepOptions::default() };
+        let options = StepOptions { withheld_tools, more: is_more, done: is_more, ..StepOptions::default() };
         assert_eq!(
             names(response_format(&tools, &choice, &options).get()),
             expected,
             "{choice:?} {options:?}"
         );
     }
+}
+
+#[test]
+fn the_content_of_a_whole_file_is_no_part_of_its_step() {
+    let text = || json!({"type": "string"});
+    let parameters = json!({
+        "type": "object", "properties": {"path": text(), "content": text()}, "required": ["path", "content"],
+    });
+    let write = ToolDef { whole_file: Some("content"), ..tool("write", parameters) };
+    let format = response_format(std::slice::from_ref(&write), &ToolChoice::Auto, &StepOptions::default());
+    assert!(
+        format
+            .get()
+            .contains(r#""what":{"maxLength":300,"type":"string"}},"required":["tool","path","what"]"#)
+    );
+    assert!(
+        system_with_steps("", &[write])
+            .contains(r#"{"tool": "write", "path": "...", "what": "..."}  Create a file"#)
+    );
 }
 
 #[test]
@@ -172,9 +190,11 @@ fn what_the_model_wrote_is_sent_back_as_it_was() {
     for raw in [r#"{"tool": "read", "path": "a b"}"#, r#"{"tool": "list"}"#] {
         let (_, found) = read(&[raw], FinishReason::Stop);
         let (name, arguments) = found.as_ref().unwrap().strip_suffix(')').unwrap().split_once('(').unwrap();
-        assert_eq!(call_as_step(&CallFunction { name, arguments: arguments.into() }), raw);
+        assert_eq!(call_as_step(&CallFunction { name, arguments: arguments.into() }, None), raw);
     }
-    assert_eq!(call_as_step(&call("f", "{ }")), r#"{"tool": "f"}"#);
+    assert_eq!(call_as_step(&call("f", "{ }"), Some("content")), r#"{"tool": "f"}"#);
+    let written = call("write", r#"{"path": "a", "content": "x"}"#);
+    assert_eq!(call_as_step(&written, Some("content")), r#"{"tool": "write", "path": "a"}"#);
     assert_eq!(answer_as_step("a \"b\""), r#"{"tool": "answer", "text": "a \"b\""}"#);
 }
 
@@ -190,15 +210,10 @@ fn the_request_follows_each_result_and_a_long_one_is_cut_at_its_start() {
     assert_eq!(result_as_text(&message, None), "Result of read:\n1: x");
     let text = result_as_text(&message, Some("Fix it."));
     assert!(text.ends_with(
-        "\n\nTake the next step. If everything in the request is done now, call answer. The request: Fix it."
+        "\n\nTake the next step, or end the task if everything in the request is done now. The request: Fix it."
     ));
     let text = result_as_text(&message, Some("line 1 of the data\n\nFix it."));
     assert!(text.ends_with("The request: Fix it."), "{text}");
     let text = result_as_text(&message, Some(&format!("{}Fix it.", "é".repeat(5000))));
     assert!(text.len() < 450 && text.ends_with("éFix it."), "{text}");
-    let mut wrote = message;
-    let result = wrote.tool_result.as_mut().unwrap();
-    result.name = "edit_file".to_owned();
-    let text = result_as_text(&wrote, Some("Fix it."));
-    assert!(text.contains("\n\nIf everything in the request is done now, call answer."), "{text}");
 }

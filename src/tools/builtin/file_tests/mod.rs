@@ -70,9 +70,10 @@ impl TestWorkDir {
 
     fn execute(&self, tool: &str, args: &Value, approved: &Proposal) -> Result<String, String> {
         let Some(Executor::Daemon(tool)) = self.tools.find(tool) else { panic!("{tool}") };
-        match tool.execute(args, &self.work_dir, approved, &Cancel::new()) {
-            ToolOutcome::Done(text) => Ok(text),
-            ToolOutcome::Failed { message: why, .. } => Err(why),
+        {
+            let outcome = tool.execute(args, &self.work_dir, approved, &Cancel::new());
+            let text = outcome.text().to_owned();
+            if outcome.is_error() { Err(text) } else { Ok(text) }
         }
     }
 

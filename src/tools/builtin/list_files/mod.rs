@@ -9,7 +9,7 @@ use super::{
     walk::{self, Listing, Pattern},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolNature, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 
@@ -25,7 +25,7 @@ pub(super) struct ListFiles;
 impl Tool for ListFiles {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Reads,
             name: "list_files".into(),
             description: "List the files that match a glob: * ? [a-z] {a,b}, and ** for any depth, as in \
                           **/*.txt. A / at the end lists directories: */. Files ignored by .gitignore \
@@ -38,6 +38,7 @@ impl Tool for ListFiles {
                 },
                 "required": ["pattern"],
             }),
+            ..ToolDef::default()
         }
     }
 

@@ -27,9 +27,9 @@ fn tree(files: &[&str]) -> (TempDir, WorkDir) {
 
 fn list(work_dir: &WorkDir, pattern: &str) -> String {
     let args = json!({"pattern": pattern});
-    match ListFiles.execute(&args, work_dir, &Proposal::default(), &Cancel::new()) {
-        ToolOutcome::Done(text) => text,
-        ToolOutcome::Failed { message: why, .. } => format!("failed: {why}"),
+    {
+        let outcome = ListFiles.execute(&args, work_dir, &Proposal::default(), &Cancel::new());
+        if outcome.is_error() { format!("failed: {}", outcome.text()) } else { outcome.text().to_owned() }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `search_files`: finds the lines that match a regular expression.
 
 mod file_search;
+mod files_with;
 mod lines;
-mod remaining;
 mod tree_search;
 
 use grep_regex::{ErrorKind, RegexMatcherBuilder};
@@ -13,14 +13,13 @@ use super::{
     walk::{self, Pattern, WalkEnd},
 };
 use crate::{
-    core::{Cancel, ToolDef, ToolOutcome},
+    core::{Cancel, ToolDef, ToolNature, ToolOutcome},
     tools::{Proposal, Tool, WorkDir, Workspace, read_effect},
 };
 use lines::Limits;
 use tree_search::{Found, Query, search_all};
 
-pub(super) use remaining::files_with;
-pub use remaining::{RemainingPlace, ReplacedText, remaining_places, stands_in};
+pub(super) use files_with::files_with;
 
 /// The maximum number of files that one call looks at.
 const MAX_FILES: usize = 100_000;
@@ -37,7 +36,7 @@ pub(super) struct SearchFiles;
 impl Tool for SearchFiles {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Reads,
             name: "search_files".into(),
             description: "Find the lines that match a regular expression, in all files. Each comes as \
                           `path:line: text`. Lower case matches upper case, too. Ignored and binary files are left out."
@@ -51,8 +50,7 @@ impl Tool for SearchFiles {
                     "limit": {"type": "integer", "description": "Matching lines shown at most"},
                 },
                 "required": ["pattern"],
-            }),
-        }
+            }), ..ToolDef::default() }
     }
 
     fn propose(&self, _: &Value, work_dir: &WorkDir) -> Proposal {

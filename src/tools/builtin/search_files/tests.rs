@@ -22,9 +22,9 @@ fn tree(files: &[(&str, &str)]) -> (TempDir, WorkDir) {
 }
 
 fn search_with(work_dir: &WorkDir, args: &Value) -> String {
-    match SearchFiles.execute(args, work_dir, &Proposal::default(), &Cancel::new()) {
-        ToolOutcome::Done(text) => text,
-        ToolOutcome::Failed { message: why, .. } => format!("failed: {why}"),
+    {
+        let outcome = SearchFiles.execute(args, work_dir, &Proposal::default(), &Cancel::new());
+        if outcome.is_error() { format!("failed: {}", outcome.text()) } else { outcome.text().to_owned() }
     }
 }
 
@@ -219,7 +219,7 @@ fn a_cancelled_search_is_a_failure() {
     let cancel = Cancel::new();
     cancel.cancel();
     let outcome = SearchFiles.execute(&json!({"pattern": "x"}), &work_dir, &Proposal::default(), &cancel);
-    assert!(matches!(outcome, ToolOutcome::Failed { .. }), "{outcome:?}");
+    assert!(outcome.is_error(), "{outcome:?}");
 }
 
 #[test]

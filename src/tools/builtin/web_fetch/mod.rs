@@ -27,7 +27,7 @@ use ureq::{
 use super::{Failure, outcome, target_file::failure_preview};
 use crate::{
     config::WebToolsConfig,
-    core::{Cancel, OwnListeners, ToolDef, ToolOutcome},
+    core::{Cancel, OwnListeners, ToolDef, ToolNature, ToolOutcome},
     tools::{Proposal, Restrictions, Tool, WorkDir},
 };
 use address::AllowedHosts;
@@ -50,7 +50,7 @@ pub(super) struct WebFetch {
 impl Tool for WebFetch {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: false,
+            nature: ToolNature::Fetches,
             name: "web_fetch".into(),
             description: "Fetch a page from the public web. HTML is turned into text.".into(),
             parameters: json!({
@@ -63,6 +63,7 @@ impl Tool for WebFetch {
                 },
                 "required": ["url"],
             }),
+            ..ToolDef::default()
         }
     }
 

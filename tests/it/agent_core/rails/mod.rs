@@ -1,30 +1,21 @@
 //! Runs whose model goes round in circles, or stops before it is done.
 
-mod bench;
-mod contradicted;
-mod copied;
-mod errors;
-mod healthy;
-mod offer;
 mod opening;
-mod remaining;
 mod repetition;
 mod results;
-mod tests_that_pass;
-mod unchanged;
-mod writes;
+mod steps;
 
 use kontekst::{
     agent::{
-        DaemonTools, RunOverrides, StartRun,
-        protocol::{Command, Event, FailureKind, Outcome, ProposedCall},
+        Expects, RunOverrides, StartRun,
+        protocol::{Event, FailureKind, Outcome, RunFacts},
     },
     core::Role,
     provider::ToolRole,
 };
 use serde_json::json;
 
-use super::{TestCore, event_names, run_to_end, scripted_provider::Step};
+use super::{TestCore, event_names, scripted_provider::Step};
 
 /// Returns what the model read as the result of its first call.
 fn first_result(test: &TestCore) -> String {
@@ -51,37 +42,27 @@ fn answer(events: &[Event]) -> &str {
     }
 }
 
+/// Returns the results that the model has read when its script has made this many calls.
+fn results(test: &TestCore, calls: usize) -> Vec<String> {
+    let messages = &test.model.requests()[calls].messages;
+    messages.iter().filter_map(|message| Some(message.tool_result.as_ref()?.output.clone())).collect()
+}
+
+/// Returns what the run has done, as its client is told.
+fn facts(events: &[Event]) -> &RunFacts {
+    let facts = events.iter().find_map(|event| match event {
+        Event::Facts(facts) => Some(facts),
+        _ => None,
+    });
+    facts.expect("each run has facts")
+}
+
 /// Returns what the client was told at the start about the answers of the run.
 fn may_turn_back(events: &[Event]) -> Option<bool> {
     events.iter().find_map(|event| match event {
         Event::Started { may_turn_back, .. } => Some(*may_turn_back),
         _ => None,
     })
-}
-
-#[tokio::test]
-async fn a_model_that_repeats_a_call_reads_that_it_does_and_the_run_ends() {
-    let test = TestCore::new((0..10).map(|_| read("a.txt")));
-    test.write("a.txt", "one\n");
-    let events = test.run(test.request("what is in a.txt?")).await;
-    assert_eq!(
-        failure(&events),
-        (
-            FailureKind::Limit,
-            "the model called read_file 4 times with the same arguments and the same result"
-        )
-    );
-    let requests = test.model.requests();
-    assert_eq!(requests.len(), 4);
-    let results: Vec<&str> = requests[3]
-        .messages
-        .iter()
-        .filter_map(|message| message.tool_result.as_ref())
-        .map(|result| result.output.as_str())
-        .collect();
-    let has_note: Vec<bool> = results.iter().map(|output| output.contains("exactly this call")).collect();
-    assert_eq!(has_note, [false, true, true], "{results:?}");
-    assert!(!format!("{events:?}").contains("exactly this call"), "the note is for the model alone");
 }
 
 #[tokio::test]
@@ -141,26 +122,13 @@ async fn a_file_may_be_read_after_each_change() {
 }
 
 #[tokio::test]
-async fn an_announcement_is_not_an_answer() {
-    let test =
-        TestCore::new([Step::Say("I will now read the file:"), read("a.txt"), Step::Say("It says one.")]);
-    test.write("a.txt", "one\n");
-    let events = test.run(test.in_session("s", "what is in a.txt?")).await;
-    assert_eq!(answer(&events), "It says one.");
-    let asked_again = &test.model.requests()[1].messages;
-    assert!(asked_again.last().unwrap().content.starts_with("You said what you would do"), "{asked_again:?}");
-    let stored = test.stored_messages("s");
-    assert!(stored.iter().all(|message| !message.content.contains("You said")), "the user did not write it");
-}
-
-#[tokio::test]
 async fn an_empty_answer_is_asked_for_again_twice_and_then_the_run_fails() {
     let test = TestCore::new([Step::Say(""), Step::Say("It is 7.")]);
     assert_eq!(answer(&test.run(test.request("what is it?")).await), "It is 7.");
 
     let test = TestCore::new((0..3).map(|_| Step::Say("")));
     let events = test.run(test.request("what is it?")).await;
-    assert_eq!(failure(&events), (FailureKind::Model, "the model gave an empty answer"));
+    assert_eq!(failure(&events), (FailureKind::Model, "the model's answer is empty"));
     assert_eq!(event_names(&events).iter().filter(|name| **name == "turn_completed").count(), 3);
 }
 
@@ -194,78 +162,118 @@ fn write(path: &str, content: &str) -> Step {
     Step::Call(vec![("write_file", json!({"path": path, "content": content}))])
 }
 
-/// Returns, for each request, the tools that were withheld and whether a tool had to be called.
-fn withheld(test: &TestCore) -> Vec<(Vec<String>, bool)> {
-    let steps = test.model.requests().into_iter().map(|request| request.steps);
-    steps.map(|steps| (steps.withheld_tools, steps.must_call)).collect()
+#[tokio::test]
+async fn a_model_that_repeats_a_call_reads_that_it_does_and_is_never_stopped() {
+    let test = TestCore::new((0..9).map(|_| read("a.txt")).chain([Step::Say("It says one.")]));
+    test.write("a.txt", "one\n");
+    let events = test.run(test.request("what is in a.txt?")).await;
+    assert_eq!(answer(&events), "It says one.");
+    let results = results(&test, 9);
+    let has_note: Vec<bool> = results.iter().map(|output| output.contains("exactly this call")).collect();
+    assert_eq!(has_note[..3], [false, true, true], "{results:?}");
+    assert!(!format!("{events:?}").contains("exactly this call"), "the note is for the model alone");
 }
 
 #[tokio::test]
-async fn a_tool_that_read_the_same_again_is_withheld_for_one_turn() {
-    let test = TestCore::new([read("a.txt"), read("a.txt"), read("b.txt"), Step::Say("done")]);
-    test.write("a.txt", "one\n");
-    test.write("b.txt", "two\n");
-    answer(&test.run(test.request("what is in a.txt?")).await);
-    let has_read_file: Vec<bool> =
-        withheld(&test).iter().map(|(names, _)| names.contains(&"read_file".to_owned())).collect();
-    assert_eq!(has_read_file, [false, false, true, false]);
+async fn failing_calls_are_helped_and_never_stop_a_model_that_does_not_work_in_steps() {
+    let edit = |number: usize| {
+        let args = json!({"path": "src/report.py", "old_str": format!("sum = {number}"), "new_str": "x"});
+        Step::Call(vec![("edit_file", args)])
+    };
+    let test = TestCore::new((0..8).map(edit).chain([Step::Say("It cannot be done.")]));
+    std::fs::create_dir(test.work_dir().join("src")).unwrap();
+    test.write("src/report.py", "total = 1\nprint(total)\n");
+    assert_eq!(answer(&test.run(test.request("fix src/report.py")).await), "It cannot be done.");
+    let read = results(&test, 8);
+    assert_eq!(read[0], "old_str not found in src/report.py");
+    assert_eq!(
+        read[1],
+        "old_str not found in src/report.py\n\nAll of src/report.py, between the lines:\n-----\ntotal = 1\n\
+         print(total)\n-----\nCall it like this:\nedit_file(path: string, old_str: string, new_str: string, \
+         replace_all?: boolean)"
+    );
+    assert!(read[2].contains("Do not make the same call again."), "{}", read[2]);
 }
 
 #[tokio::test]
-async fn an_answer_is_none_before_the_change_that_was_asked_for() {
-    let steps = [
-        read("a.txt"),
-        Step::Say("Here is the file:\n```\ntwo\n```"),
-        edit("a.txt", "none", "two"),
-        edit("a.txt", "one", "two"),
-        Step::Say("changed"),
-    ];
-    let test = TestCore::new(steps);
-    test.write("a.txt", "one\n");
-    let events = test.run(test.in_session("s", "replace one with two in a.txt")).await;
-    assert_eq!(answer(&events), "changed");
-    let must_call: Vec<bool> = withheld(&test).into_iter().map(|(_, must_call)| must_call).collect();
-    assert_eq!(must_call, [false, false, true, true, false], "until a file was changed");
-    let asked_again = &test.model.requests()[2].messages;
-    assert!(asked_again.last().unwrap().content.starts_with("No file has been changed yet."));
-    assert!(test.stored_messages("s").iter().all(|message| !message.content.contains("No file has been")));
+async fn a_file_that_does_not_exist_has_similar_names() {
+    let names = ["lib/report.py", "reprt.py", "/srv/nots.txt"];
+    let test = TestCore::new(names.into_iter().map(read).chain([Step::Say("done")]));
+    std::fs::create_dir(test.work_dir().join("src")).unwrap();
+    test.write("src/report.py", "total = 1\n");
+    test.write("notes.txt", "a note\n");
+    assert_eq!(answer(&test.run(test.request("go")).await), "done");
+    let results = results(&test, 3);
+    assert_eq!(results[0], "file does not exist: lib/report.py. Did you mean `src/report.py`?");
+    assert!(
+        results[1].starts_with("file does not exist: reprt.py. Did you mean `src/report.py`?"),
+        "{results:?}"
+    );
+    assert!(results[2].contains("relative to it. Did you mean `notes.txt`?"), "{results:?}");
 }
 
 #[tokio::test]
-async fn a_run_that_changes_nothing_although_it_was_asked_to_fails() {
-    let test = TestCore::new((0..3).map(|_| Step::Say("I have fixed it.")));
-    test.write("a.txt", "one\n");
-    let events = test.run(test.request("fix the typo in a.txt")).await;
-    let reason = "the model was asked for a change and changed no file";
-    assert_eq!(failure(&events), (FailureKind::Model, reason));
-    assert_eq!(may_turn_back(&events), Some(true));
-    let turned_back = events.iter().filter(|event| **event == Event::TurnedBack(reason.to_owned()));
-    assert_eq!(turned_back.count(), 2, "the third one ends the run");
+async fn secrets_are_not_shown_as_help() {
+    let edit = |number: usize| edit("token.txt", ["a", "b", "c"][number], "x");
+    let test = TestCore::new((0..3).map(edit).chain([Step::Say("done")]));
+    test.write("token.txt", "hunter2\n");
+    answer(&test.run(test.request("go")).await);
+    let requests = format!("{:?}", test.model.requests());
+    assert!(requests.contains("edit_file(path: string") && !requests.contains("hunter2"), "{requests}");
+}
+
+/// Requests that sound like orders, and answers without any change. What the run has done says that nothing was changed.
+#[tokio::test]
+async fn no_words_of_a_request_turn_an_answer_or_a_change_back() {
+    for prompt in [
+        "fix the typo in a.txt",
+        "Delete a.txt, line 1",
+        "Run the tests of a.txt and commit it",
+        "Set debug to false in a.txt. Change nothing yet.",
+        "Ersetze one durch two in a.txt",
+    ] {
+        for answered in ["I will now read a.txt.", "Done.", prompt] {
+            let answered: &'static str = answered.to_owned().leak();
+            let test = TestCore::new([Step::Say(answered)]);
+            test.write("a.txt", "one\n");
+            let events = test.run(test.request(prompt)).await;
+            assert_eq!(answer(&events), answered, "{prompt}");
+            assert_eq!((test.model.requests().len(), may_turn_back(&events)), (1, Some(false)), "{prompt}");
+            let facts = RunFacts { is_complete: true, ..RunFacts::default() };
+            assert_eq!(self::facts(&events), &facts, "{prompt}");
+        }
+        let test = TestCore::new([write("a.txt", "two\n"), write("b.txt", "three\n"), Step::Say("done")]);
+        test.write("a.txt", "one\n");
+        let events = test.run(test.request(prompt)).await;
+        assert_eq!((answer(&events), test.read("a.txt").as_str()), ("done", "two\n"), "{prompt}");
+        assert_eq!(facts(&events).changed_files, ["a.txt", "b.txt"]);
+    }
 }
 
 #[tokio::test]
-async fn questions_and_runs_without_file_tools_need_no_change() {
-    let test = TestCore::new([Step::Say("Change line 3.")]);
+async fn the_facts_of_a_run_are_what_differs_in_the_end() {
+    let test = TestCore::new([edit("a.txt", "one", "two"), edit("a.txt", "two", "one"), Step::Say("done")]);
     test.write("a.txt", "one\n");
-    let events = test.run(test.request("how do I fix the typo in a.txt?")).await;
-    assert_eq!((answer(&events), may_turn_back(&events)), ("Change line 3.", Some(false)));
-
-    let test = TestCore::new([Step::Say("I cannot.")]);
-    let mut request = test.request("fix the typo in a.txt");
-    request.tools.daemon = DaemonTools::Only(vec!["read_file".to_owned()]);
-    assert_eq!(answer(&test.run(request).await), "I cannot.");
+    let events = test.run(test.request("try something")).await;
+    assert_eq!(facts(&events), &RunFacts { is_complete: true, ..RunFacts::default() });
+    assert!(
+        matches!(&events[events.len() - 2..], [Event::Facts(_), Event::Ended(_)]),
+        "directly before the end"
+    );
 }
 
 #[tokio::test]
-async fn a_denied_change_is_not_asked_for_again() {
-    let test = TestCore::new([edit("a.txt", "one", "two"), Step::Say("You did not want it.")]);
+async fn a_change_that_the_client_expects_is_asked_for_once() {
+    let expecting =
+        |test: &TestCore| StartRun { expects: Expects::Change, ..test.request("say two in a.txt") };
+    let test = TestCore::new([Step::Say("It does."), edit("a.txt", "one", "two"), Step::Say("Now it does.")]);
     test.write("a.txt", "one\n");
-    let mut run = test.start(test.request("replace one with two in a.txt"));
-    let deny = |call: &ProposedCall| Command::decision(call.call.id.clone(), false, String::new(), true);
-    let events = run_to_end(&mut run, |event| match event {
-        Event::ToolsProposed(calls) => calls.iter().map(deny).collect(),
-        _ => Vec::new(),
-    })
-    .await;
-    assert_eq!(answer(&events), "You did not want it.");
+    let events = test.run(expecting(&test)).await;
+    assert_eq!((answer(&events), may_turn_back(&events)), ("Now it does.", Some(true)));
+
+    let test = TestCore::new([Step::Say("It does."), Step::Say("It says two already.")]);
+    test.write("a.txt", "two\n");
+    let events = test.run(expecting(&test)).await;
+    let reason = "the run has changed no file, and --expect-change wants a change";
+    assert_eq!(failure(&events), (FailureKind::Check, reason));
 }

@@ -7,8 +7,10 @@ use kontekst::agent::{
 
 use super::{super::scripted_provider::Step, TestCore, answer, read};
 
+/// Returns the request of a model that works in steps, as small ones do.
 fn opening(test: &TestCore, session: &str, prompt: &str) -> StartRun {
-    let mut request = test.in_session(session, prompt);
+    test.agent("steps", "tool_role = \"steps\"\n");
+    let mut request = StartRun { agent: "steps".to_owned(), ..test.in_session(session, prompt) };
     request.context.opening = true;
     request
 }
@@ -32,7 +34,7 @@ async fn a_file_that_the_prompt_names_comes_with_it_and_stays_in_the_conversatio
     assert_eq!(answer(&events), "It is one.");
     assert_eq!(notices(&events), ["opening: listed 2 file(s), read a.txt"]);
     let events = test.run(opening(&test, "s", "thanks")).await;
-    assert_eq!(notices(&events), Vec::<&str>::new(), "nothing is named, and nothing is to be changed");
+    assert_eq!(notices(&events), Vec::<&str>::new(), "nothing is new");
 
     let requests = test.model.requests();
     let prompt = &requests[0].messages[0];
@@ -80,7 +82,7 @@ async fn only_what_the_conversation_does_not_have_comes_with_a_later_prompt() {
 }
 
 #[tokio::test]
-async fn the_opening_is_given_for_a_change_and_not_where_reading_is_asked_about() {
+async fn the_opening_is_given_to_small_models_and_not_where_reading_is_asked_about() {
     let first_prompt = async |test: &TestCore, request: StartRun| {
         let events = test.run(request).await;
         assert!(matches!(events.last(), Some(Event::Ended(Outcome::Completed { .. }))), "{events:?}");
@@ -109,9 +111,13 @@ async fn the_opening_is_given_for_a_change_and_not_where_reading_is_asked_about(
     assert_eq!(first_prompt(&test, request).await, prompt, "the run may not read");
 
     let test = new();
-    test.agent("plain", "[rails]\nopening = false\n");
+    test.agent("plain", "tool_role = \"steps\"\n[rails]\nopening = false\n");
     let request = StartRun { agent: "plain".to_owned(), ..opening(&test, "s", prompt) };
     assert_eq!(first_prompt(&test, request).await, prompt, "it is off");
+
+    let test = new();
+    let request = StartRun { agent: String::new(), ..opening(&test, "s", prompt) };
+    assert_eq!(first_prompt(&test, request).await, prompt, "a large model reads what it needs");
 }
 
 #[tokio::test]

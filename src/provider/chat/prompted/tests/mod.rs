@@ -11,10 +11,10 @@ use crate::{core::ToolDef, provider::FinishReason};
 fn tools() -> Vec<ToolDef> {
     ["read_file", "write_file", "search"]
         .map(|name| ToolDef {
-            create_only: false,
             name: name.to_owned(),
             description: "d".to_owned(),
             parameters: json!({"type": "object"}),
+            ..ToolDef::default()
         })
         .to_vec()
 }

@@ -1,0 +1,161 @@
+//! The tools that the next step of a model in steps offers. The others come back when the model asks for them.
+
+use crate::{
+    core::{Message, Role, ToolDef, ToolNature},
+    provider::StepOptions,
+};
+
+use super::route::Kind;
+
+/// What the steps of a run offer.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    is_on: bool,
+    /// `None` if that is not known, which offers as much as [`Kind::Work`].
+    pub(super) kind: Option<Kind>,
+    /// The model is not to be asked what kind of work it has to do.
+    knows_kind: bool,
+    /// The model has asked for everything.
+    offers_all: bool,
+    /// A file is too large to be written anew, so a part of it is replaced.
+    edits: bool,
+    /// An address stands in the conversation. Stays true.
+    has_address: bool,
+    /// The tool whose call had the same result again, for one step.
+    repeated: Option<String>,
+    /// The names of the files in the working directory, as far as they were listed.
+    pub(super) names: Vec<String>,
+    /// The files among them that the request names.
+    pub(super) named: Vec<String>,
+}
+
+impl Offer {
+    /// `is_on` says that the model works in steps, has tools to choose from, and that the agent wants it to choose.
+    pub(super) fn new(is_on: bool, names: Vec<String>, named: Vec<String>) -> Self {
+        Self { is_on, names, named, ..Self::default() }
+    }
+
+    /// Returns true if the model is to be asked what kind of work it has to do.
+    pub(super) fn wants_kind(&self) -> bool {
+        self.is_on && !self.knows_kind
+    }
+
+    pub(super) fn set_kind(&mut self, kind: Option<Kind>) {
+        (self.kind, self.knows_kind) = (kind, true);
+    }
+
+    /// Returns true if the model has said that there is something to change or to run.
+    pub(super) fn is_of_work(&self) -> bool {
+        self.kind == Some(Kind::Work)
+    }
+
+    /// Offers everything from now on. What is to be done may be more than to answer. Returns false if that was so already.
+    pub(super) fn offer_all(&mut self) -> bool {
+        self.kind = self.kind.map(|_| Kind::Work);
+        !std::mem::replace(&mut self.offers_all, true)
+    }
+
+    /// Offers edits of a part of a file from now on.
+    pub(super) fn offer_edits(&mut self) {
+        self.edits = true;
+    }
+
+    /// Leaves this tool out of the next step.
+    pub(super) fn note_repeated(&mut self, tool: &str) {
+        self.repeated = Some(tool.to_owned());
+    }
+
+    /// Returns what the model may choose for its next step. `conversation` is what the model sees.
+    pub(super) fn take_options<'a>(
+        &mut self,
+        tools: &[ToolDef],
+        mut conversation: impl Iterator<Item = &'a Message>,
+    ) -> StepOptions {
+        let repeated = self.repeated.take();
+        if !self.is_on {
+            return StepOptions { withheld_tools: repeated.into_iter().collect(), ..StepOptions::default() };
+        }
+        // An address that the model wrote itself does not count: it may have made it up.
+        self.has_address = self.has_address
+            || conversation.any(|message| match &message.tool_result {
+                Some(result) => has_address(&result.output),
+                None => message.role == Role::User && has_address(&message.with_context()),
+            });
+        let can_write = tools.iter().any(|tool| tool.whole_file.is_some());
+        let withheld =
+            tools.iter().filter(|tool| !self.offers(tool, can_write)).map(|tool| tool.name.clone());
+        let withheld: Vec<String> = withheld.collect();
+        let more = !withheld.is_empty();
+        StepOptions {
+            withheld_tools: withheld.into_iter().chain(repeated).collect(),
+            done: self.kind.is_none_or(|kind| kind == Kind::Work),
+            more,
+            ..StepOptions::default()
+        }
+    }
+
+    fn offers(&self, tool: &ToolDef, can_write: bool) -> bool {
+        if self.offers_all {
+            return true;
+        }
+        let kind = self.kind.unwrap_or(Kind::Work);
+        match tool.nature {
+            ToolNature::Reads => kind != Kind::Talk,
+            ToolNature::Changes if tool.whole_file.is_none() && can_write => kind == Kind::Work && self.edits,
+            ToolNature::Changes | ToolNature::Runs | ToolNature::Starts => kind == Kind::Work,
+            ToolNature::Fetches => self.has_address,
+            ToolNature::Tells | ToolNature::Unknown => true,
+        }
+    }
+}
+
+/// Returns true if the text has an address with a scheme, or one that is written without it.
+fn has_address(text: &str) -> bool {
+    ["://", "www.", "localhost"].iter().any(|part| text.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, nature: ToolNature, whole_file: Option<&'static str>) -> ToolDef {
+        ToolDef { name: name.to_owned(), nature, whole_file, ..ToolDef::default() }
+    }
+
+    fn withheld(offer: &mut Offer, text: &str) -> Vec<String> {
+        let tools = [
+            tool("read", ToolNature::Reads, None),
+            tool("write", ToolNature::Changes, Some("content")),
+            tool("edit", ToolNature::Changes, None),
+            tool("run", ToolNature::Runs, None),
+            tool("fetch", ToolNature::Fetches, None),
+            tool("of_client", ToolNature::Unknown, None),
+        ];
+        let options = offer.take_options(&tools, [&Message::text(Role::User, text)].into_iter());
+        assert_eq!(options.more, !options.withheld_tools.is_empty());
+        options.withheld_tools
+    }
+
+    fn offer(kind: Kind) -> Offer {
+        Offer { kind: Some(kind), ..Offer::new(true, Vec::new(), Vec::new()) }
+    }
+
+    #[test]
+    fn the_kind_chooses_and_the_model_gets_what_it_asks_for() {
+        assert_eq!(withheld(&mut offer(Kind::Talk), "x"), ["read", "write", "edit", "run", "fetch"]);
+        assert_eq!(withheld(&mut offer(Kind::Read), "see http://x"), ["write", "edit", "run"]);
+        let mut work = offer(Kind::Work);
+        assert_eq!(withheld(&mut work, "x"), ["edit", "fetch"]);
+        work.offer_edits();
+        assert_eq!(withheld(&mut work, "x"), ["fetch"]);
+        let mut talk = offer(Kind::Talk);
+        talk.offer_all();
+        assert_eq!(withheld(&mut talk, "x"), [""; 0]);
+        assert!(talk.is_of_work());
+    }
+
+    #[test]
+    fn an_agent_that_does_not_want_it_is_offered_everything() {
+        assert_eq!(withheld(&mut Offer::default(), "x"), [""; 0]);
+    }
+}
