@@ -26,6 +26,7 @@ mod llama_router_and_rpc;
 mod manual;
 mod models;
 mod orphans;
+mod outcomes;
 mod output_schema;
 mod parked;
 mod policy;

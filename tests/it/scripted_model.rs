@@ -14,6 +14,8 @@ pub(crate) const SMALL: Model = Model("qwen2.5-coder-1.5b-instruct", Some(1_540_
 
 /// One turn of the model.
 pub(crate) enum Act {
+    /// A call of a tool, which only a model with native calls makes.
+    Call(String, Value),
     Say(String),
 }
 
@@ -29,10 +31,10 @@ pub(crate) fn start(model: Model, mut act: impl FnMut(&Value) -> Act + Send + 's
 }
 
 fn reply(body: &Value, act: Act) -> Reply {
-    let Act::Say(text) = act;
-    match &body["response_format"]["json_schema"]["schema"] {
-        Value::Null => Reply::text(&text),
-        schema => Reply::text(&said(schema, &text).to_string()),
+    match (act, &body["response_format"]["json_schema"]["schema"]) {
+        (Act::Call(name, arguments), _) => Reply::calls([(name.as_str(), arguments)]),
+        (Act::Say(text), Value::Null) => Reply::text(&text),
+        (Act::Say(text), schema) => Reply::text(&said(schema, &text).to_string()),
     }
 }
 
