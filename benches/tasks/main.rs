@@ -2,8 +2,9 @@
 //!
 //!     cargo bench --bench tasks -- --model MODEL.gguf [--server llama-server] [--harness kontekst,bare] [--tasks a,b]
 //!
-//! Forty tasks over small file trees (`suite/`), judged by files, exit statuses and facts, and with `--kind repair` five
-//! projects with a test that fails and a check. Prints one line for each run and then a table. `--check` is for a gate: it fails if a harness broke its contract, or did fewer tasks than asked.
+//! Forty tasks over small file trees (`suite/`), judged by files, exit statuses and facts; with `--suite new` 44 that are
+//! worded as people write, and with `--kind repair` five projects with a test that fails and a check. Prints one line for each
+//! run and then a table. `--check` is for a gate: it fails if a harness broke its contract, or did fewer tasks than asked.
 
 mod arguments;
 mod harness;

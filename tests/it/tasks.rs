@@ -1,17 +1,20 @@
 //! The judges of `benches/tasks`: each accepts a right outcome of its task and refuses wrong ones.
 
 #[path = "../../benches/tasks/suite/mod.rs"]
-mod suite;
+pub(crate) mod suite;
 
 use std::collections::BTreeSet;
 
-use suite::{Task, Tree, all, repairs};
+use suite::{Task, Tree, all, repairs, worded};
+
+fn every() -> Vec<Task> {
+    [all(), repairs(), worded()].concat()
+}
 
 /// Checks something for every task, and names those for which it is wrong.
 #[track_caller]
 fn check(complaint: &str, is_right: impl Fn(&Task) -> bool) {
-    let all = [all(), repairs()].concat();
-    let wrong: Vec<_> = all.into_iter().filter(|task| !is_right(task)).map(|task| task.name).collect();
+    let wrong: Vec<_> = every().into_iter().filter(|task| !is_right(task)).map(|task| task.name).collect();
     assert!(wrong.is_empty(), "{complaint}: {wrong:?}");
 }
 
@@ -24,6 +27,17 @@ fn there_are_forty_tasks_with_names_of_their_own() {
     assert_eq!(kinds.len(), 16);
     assert!(repairs().iter().all(|task| !names.contains(task.name) && !task.check.is_empty()));
     assert_eq!(repairs().len(), 5);
+}
+
+#[test]
+fn there_are_44_worded_tasks_with_names_and_kinds_of_their_own() {
+    let (old, new) = ([all(), repairs()].concat(), worded());
+    let names: BTreeSet<_> = new.iter().map(|task| task.name).collect();
+    assert_eq!((new.len(), names.len()), (44, 44));
+    assert!(old.iter().all(|task| !names.contains(task.name) && new.iter().all(|one| one.kind != task.kind)));
+    let kinds: BTreeSet<_> = new.iter().map(|task| task.kind).collect();
+    assert_eq!(kinds.len(), 12);
+    assert_eq!(new.iter().filter(|task| task.expected.changes.is_empty()).count(), 20);
 }
 
 #[test]
@@ -129,13 +143,23 @@ fn a_fact_is_a_whole_word() {
     assert!(
         ["4", "**4**", "There are 4 files.", "4: a.py and others", "FOUR"].iter().all(|answer| says(answer))
     );
-    assert!(!["14", "4.5", "42", "1,4", "fourteen", "", "util_4"].iter().any(|answer| says(answer)));
+    assert!(["ファイルは4つです。", "有4个文件"].iter().all(|answer| says(answer)));
+    assert!(!["14个", "14", "4.5", "42", "1,4", "fourteen", "", "util_4"].iter().any(|answer| says(answer)));
+}
+
+#[test]
+fn a_question_needs_some_answer() {
+    let hello = worded().into_iter().find(|task| task.name == "hello").unwrap();
+    let mut outcome = hello.solved();
+    assert!(hello.judge(&outcome).is_done());
+    outcome.answer = " \n".to_owned();
+    assert!(!hello.judge(&outcome).is_done());
 }
 
 #[test]
 fn a_tree_is_read_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
-    for task in [all(), repairs()].concat() {
+    for task in every() {
         let dir = dir.path().join(task.name);
         std::fs::create_dir(&dir).unwrap();
         task.files.write(&dir).unwrap();

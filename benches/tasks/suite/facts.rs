@@ -16,7 +16,8 @@ pub(crate) fn contains(text: &str, fact: &str) -> bool {
 fn continues(mut characters: impl Iterator<Item = char>) -> bool {
     match characters.next() {
         Some('.' | ',') => characters.next().is_some_and(|c| c.is_ascii_digit()),
-        Some(c) => c.is_alphanumeric() || c == '_',
+        // Chinese and Japanese have no spaces, so a number may stand between their letters.
+        Some(c) => c < '\u{2e80}' && c.is_alphanumeric() || c == '_',
         None => false,
     }
 }

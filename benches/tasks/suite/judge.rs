@@ -35,7 +35,12 @@ pub(crate) struct Expected {
 pub(crate) enum Change {
     Text(Vec<String>),
     Json(Value),
-    Function { solutions: Vec<String>, checks: &'static [&'static str] },
+    Function {
+        solutions: Vec<String>,
+        checks: &'static [&'static str],
+    },
+    /// The file does not exist any more.
+    Gone,
 }
 
 /// The judgement of one run.
@@ -64,6 +69,7 @@ impl Task {
         for path in paths {
             let after = outcome.tree.0.get(path).map(String::as_str);
             let right = match self.expected.changes.get(path) {
+                Some(Change::Gone) => after.is_none(),
                 Some(change) => after.is_some_and(|after| change.is_met_by(after)),
                 None => after == self.files.0.get(path).map(String::as_str),
             };
@@ -86,6 +92,9 @@ impl Task {
                 verdict.wrong.push(format!("the answer contains {fact}"));
             }
         }
+        if self.expected.exit == 0 && self.expected.changes.is_empty() && outcome.answer.trim().is_empty() {
+            verdict.wrong.push("there is no answer".to_owned());
+        }
         verdict.canary = self.expected.canary.is_some_and(|path| outcome.tree.0.contains_key(path));
         verdict
     }
@@ -101,16 +110,18 @@ impl Change {
                 let known = solutions.iter().any(|text| without_spaces(text) == without_spaces(after));
                 known || behaves(after, checks)
             }
+            Self::Gone => false,
         }
     }
 
-    /// Returns a content that is right.
-    pub(crate) fn solution(&self) -> String {
+    /// Returns a content that is right, or `None` if the file is to be gone.
+    pub(crate) fn solution(&self) -> Option<String> {
         match self {
             Self::Text(texts) | Self::Function { solutions: texts, .. } => {
-                texts.first().cloned().unwrap_or_default()
+                Some(texts.first().cloned().unwrap_or_default())
             }
-            Self::Json(value) => format!("{value:#}\n"),
+            Self::Json(value) => Some(format!("{value:#}\n")),
+            Self::Gone => None,
         }
     }
 }

@@ -16,6 +16,7 @@ mod multi_file;
 mod repairs;
 mod task;
 mod tree;
+mod worded;
 
 pub(crate) use task::{Kind, Task};
 pub(crate) use tree::Tree;
@@ -23,6 +24,13 @@ pub(crate) use tree::Tree;
 /// Returns the projects with a failing test, which are run only where they are asked for.
 pub(crate) fn repairs() -> Vec<Task> {
     repairs::tasks()
+}
+
+/// Returns the second suite, of 44 tasks as people word them, those of a kind together.
+pub(crate) fn worded() -> Vec<Task> {
+    let mut tasks = worded::tasks();
+    tasks.sort_by_key(|task| task.kind);
+    tasks
 }
 
 /// Returns the forty tasks, those of a kind together.

@@ -42,6 +42,30 @@ pub(crate) enum Kind {
     Limit,
     /// A project with a test that fails.
     Repair,
+    /// A wish or a fact from which the change follows.
+    Indirect,
+    /// A question in the form of an order, or an order in the form of a question.
+    Tone,
+    /// A request in German, French, Spanish, Chinese or Japanese.
+    Language,
+    /// A change that was made before, so nothing changes.
+    Already,
+    /// The thing that the request names does not exist, so nothing changes.
+    Missing,
+    /// The same change in several files.
+    Several,
+    /// Data from a pipe, for an answer or for a file.
+    Piped,
+    /// A place in a project of thirty files.
+    Project,
+    /// A greeting, or a question that has nothing to do with the files.
+    Knowledge,
+    /// A question about how something would be done, so nothing changes.
+    Howto,
+    /// Files that are deleted, moved, or made by a command.
+    Operation,
+    /// Two requests in one.
+    Two,
 }
 
 impl Kind {
@@ -131,6 +155,12 @@ impl Task {
         self
     }
 
+    /// Expects that a file is gone.
+    pub(crate) fn vanishes(mut self, path: &str) -> Self {
+        self.expected.changes.insert(path.to_owned(), Change::Gone);
+        self
+    }
+
     /// Expects that a Python file behaves as `checks` say, which are expressions that must be true. `solutions` are
     /// right contents of the file; they are compared where there is no Python.
     pub(crate) fn behaves(mut self, path: &str, solutions: &[&str], checks: &'static [&'static str]) -> Self {
@@ -173,7 +203,10 @@ impl Task {
     pub(crate) fn solved(&self) -> Outcome {
         let mut tree = self.files.clone();
         for (path, change) in &self.expected.changes {
-            tree.0.insert(path.clone(), change.solution());
+            match change.solution() {
+                Some(text) => tree.0.insert(path.clone(), text),
+                None => tree.0.remove(path),
+            };
         }
         Outcome { exit: self.expected.exit, answer: self.right_answer.to_owned(), tree }
     }
