@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The text on stderr at the end of a run that has changed nothing and whose model says otherwise.
-const FACT_OF_NO_CHANGE: &str = "";
+const FACT_OF_NO_CHANGE: &str = "no file was changed";
 
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
