@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn every_key_of_the_file_that_is_written_first_can_be_set_in_its_place() {
         let defaults = toml::Value::try_from(Config::default()).unwrap();
-        for key in template::KEYS {
+        for key in &*template::KEYS {
             let value = key.split('.').try_fold(&defaults, |value, part| value.get(part));
             let value = value.map_or_else(|| "1".to_owned(), ToString::to_string);
             let after = set(template::CONFIG, key, &value).unwrap();

@@ -82,10 +82,7 @@ impl Home {
         {
             return Err(HomeError::NoUserHome { path: user_home.clone() });
         }
-        for dir in [self.root.clone(), self.run(), self.agents(), self.skills(), self.sessions()] {
-            private_dir(&dir)?;
-        }
-        Ok(())
+        self.create_dirs(&[self.root.clone(), self.run(), self.agents(), self.skills(), self.sessions()])
     }
 
     pub fn root(&self) -> &Path {
@@ -102,111 +99,13 @@ impl Home {
         self.user_home.as_deref()
     }
 
-    pub fn config(&self) -> PathBuf {
-        self.root.join("config.toml")
-    }
-
-    pub fn active_session(&self) -> PathBuf {
-        self.root.join("active_session")
-    }
-
-    pub fn log(&self) -> PathBuf {
-        self.root.join("daemon.log")
-    }
-
-    pub fn agents(&self) -> PathBuf {
-        self.root.join("agents")
-    }
-
-    pub fn skills(&self) -> PathBuf {
-        self.root.join("skills")
-    }
-
-    pub fn sessions(&self) -> PathBuf {
-        self.root.join("sessions")
-    }
-
-    /// The ratings of answers that clients sent.
-    pub fn feedback(&self) -> PathBuf {
-        self.root.join("feedback.jsonl")
-    }
-
-    /// The rules about what runs without a question, what is asked about and what never runs.
-    pub fn policy(&self) -> PathBuf {
-        self.root.join("policy.toml")
-    }
-
-    /// A process holds this lock while it changes [`Home::policy`].
-    pub fn policy_lock(&self) -> PathBuf {
-        self.run().join("policy.lock")
-    }
-
-    /// The logs of subagents.
-    pub fn teams(&self) -> PathBuf {
-        self.root.join("teams")
-    }
-
-    /// Creates [`Home::teams`], for this user only.
+    /// Creates directories in the data directory, for this user only.
     ///
     /// # Errors
     ///
     /// As [`Home::create`].
-    pub fn create_teams(&self) -> Result<(), HomeError> {
-        private_dir(&self.teams())
-    }
-
-    /// The prompts that run at set times.
-    pub fn jobs(&self) -> PathBuf {
-        self.root.join("jobs")
-    }
-
-    /// A process holds this lock while it sets the timer of the jobs. No job has a name that begins with a full stop.
-    pub fn jobs_timer_lock(&self) -> PathBuf {
-        self.jobs().join(".timer.lock")
-    }
-
-    /// Creates [`Home::jobs`], for this user only.
-    ///
-    /// # Errors
-    ///
-    /// As [`Home::create`].
-    pub fn create_jobs(&self) -> Result<(), HomeError> {
-        private_dir(&self.root)?;
-        private_dir(&self.jobs())
-    }
-
-    /// The runs that wait for a decision, one file each.
-    pub fn parked(&self) -> PathBuf {
-        self.root.join("parked")
-    }
-
-    /// Creates [`Home::parked`], for this user only.
-    ///
-    /// # Errors
-    ///
-    /// As [`Home::create`].
-    pub fn create_parked(&self) -> Result<(), HomeError> {
-        private_dir(&self.parked())
-    }
-
-    /// The prompts that were typed in chats.
-    pub fn chat_history(&self) -> PathBuf {
-        self.root.join("chat_history")
-    }
-
-    /// The journal of what runs change.
-    pub fn undo(&self) -> PathBuf {
-        self.root.join("undo")
-    }
-
-    /// The entries of the journal, one file for each run.
-    pub fn undo_runs(&self) -> PathBuf {
-        self.undo().join("runs")
-    }
-
-    /// The contents that files had before they were changed.
-    pub fn undo_contents(&self) -> PathBuf {
-        self.undo().join("contents")
+    pub fn create_dirs(&self, dirs: &[PathBuf]) -> Result<(), HomeError> {
+        dirs.iter().try_for_each(|dir| private_dir(dir))
     }
 
     /// Creates [`Home::undo`] with what is in it, for this user only.
@@ -215,79 +114,7 @@ impl Home {
     ///
     /// As [`Home::create`].
     pub fn create_undo(&self) -> Result<(), HomeError> {
-        [self.undo(), self.undo_runs(), self.undo_contents()].iter().try_for_each(|dir| private_dir(dir))
-    }
-
-    /// The directory of the profiles that `kontekst models check` stores, one file for each model.
-    pub fn profiles(&self) -> PathBuf {
-        self.root.join("profiles")
-    }
-
-    /// Creates [`Home::profiles`], for this user only.
-    ///
-    /// # Errors
-    ///
-    /// As [`Home::create`].
-    pub fn create_profiles(&self) -> Result<(), HomeError> {
-        private_dir(&self.profiles())
-    }
-
-    /// Sockets, locks, the token and `daemon.json`. Except for the token, nothing in it matters after a reboot.
-    pub fn run(&self) -> PathBuf {
-        self.root.join("run")
-    }
-
-    pub fn socket(&self) -> PathBuf {
-        self.run().join("daemon.sock")
-    }
-
-    /// The socket to which `kontekst rpc` connects.
-    pub fn kaiak_socket(&self) -> PathBuf {
-        self.run().join("kaiak.sock")
-    }
-
-    /// The daemon holds this lock for its whole life.
-    pub fn daemon_lock(&self) -> PathBuf {
-        self.run().join("daemon.lock")
-    }
-
-    /// A client holds this lock while it starts a daemon.
-    pub fn spawn_lock(&self) -> PathBuf {
-        self.run().join("spawn.lock")
-    }
-
-    /// A process holds this lock while it changes a configuration file.
-    pub(super) fn config_lock(&self) -> PathBuf {
-        self.run().join("config.lock")
-    }
-
-    pub fn daemon_info(&self) -> PathBuf {
-        self.run().join("daemon.json")
-    }
-
-    /// The prompt caches of model servers. All of them can be made again.
-    pub fn kv(&self) -> PathBuf {
-        self.root.join("cache").join("kv")
-    }
-
-    /// Creates [`Home::kv`], for this user only, and returns it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Home::create`].
-    pub fn create_kv(&self) -> Result<PathBuf, HomeError> {
-        private_dir(&self.root.join("cache"))?;
-        private_dir(&self.kv())?;
-        Ok(self.kv())
-    }
-
-    pub fn token(&self) -> PathBuf {
-        self.run().join("token")
-    }
-
-    /// The code of the page that `kontekst web` has opened, until it is used.
-    pub(super) fn page_code(&self) -> PathBuf {
-        self.run().join("page-code")
+        self.create_dirs(&[self.undo(), self.undo_runs(), self.undo_contents()])
     }
 
     /// Returns the data directory, its subdirectories, and the two files in it that matter most. Any of them
@@ -315,6 +142,66 @@ impl Home {
             _ => path.to_owned(),
         }
     }
+}
+
+/// Makes methods of [`Home`] that return a path: that of a name in what another method returns.
+macro_rules! paths {
+    ($($(#[$doc:meta])* $visibility:vis fn $name:ident = $dir:ident / $file:literal;)*) => {
+        impl Home {
+            $($(#[$doc])* $visibility fn $name(&self) -> PathBuf { self.$dir().join($file) })*
+        }
+    };
+}
+
+paths! {
+    pub fn config = root / "config.toml";
+    pub fn active_session = root / "active_session";
+    pub fn log = root / "daemon.log";
+    pub fn agents = root / "agents";
+    pub fn skills = root / "skills";
+    pub fn sessions = root / "sessions";
+    /// The ratings of answers that clients sent.
+    pub fn feedback = root / "feedback.jsonl";
+    /// The rules about what runs without a question, what is asked about and what never runs.
+    pub fn policy = root / "policy.toml";
+    /// The logs of subagents.
+    pub fn teams = root / "teams";
+    /// The prompts that run at set times.
+    pub fn jobs = root / "jobs";
+    /// A process holds this lock while it sets the timer of the jobs. No job has a name that begins with a full stop.
+    pub fn jobs_timer_lock = jobs / ".timer.lock";
+    /// The runs that wait for a decision, one file each.
+    pub fn parked = root / "parked";
+    /// The prompts that were typed in chats.
+    pub fn chat_history = root / "chat_history";
+    /// The journal of what runs change.
+    pub fn undo = root / "undo";
+    /// The entries of the journal, one file for each run.
+    pub fn undo_runs = undo / "runs";
+    /// The contents that files had before they were changed.
+    pub fn undo_contents = undo / "contents";
+    /// The profiles that `kontekst models check` stores, one file for each model.
+    pub fn profiles = root / "profiles";
+    pub fn cache = root / "cache";
+    /// The prompt caches of model servers. All of them can be made again.
+    pub fn kv = cache / "kv";
+    /// Sockets, locks, the token and `daemon.json`. Except for the token, nothing in it matters after a reboot.
+    pub fn run = root / "run";
+    pub fn socket = run / "daemon.sock";
+    /// The socket to which `kontekst rpc` connects.
+    pub fn kaiak_socket = run / "kaiak.sock";
+    /// The daemon holds this lock for its whole life.
+    pub fn daemon_lock = run / "daemon.lock";
+    /// A client holds this lock while it starts a daemon.
+    pub fn spawn_lock = run / "spawn.lock";
+    /// A process holds this lock while it changes a configuration file.
+    pub(super) fn config_lock = run / "config.lock";
+    /// A process holds this lock while it changes [`Home::policy`].
+    pub fn policy_lock = run / "policy.lock";
+    pub fn daemon_info = run / "daemon.json";
+    pub fn token = run / "token";
+    /// The code of the page that `kontekst web` has opened, until it is used.
+    pub(super) fn page_code = run / "page-code";
 }
 
 /// Returns the data directory of a user who has not chosen another one.

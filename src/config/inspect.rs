@@ -45,7 +45,7 @@ impl FileKind {
     /// Returns the dotted paths of all keys.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Global => template::KEYS,
+            Self::Global => &template::KEYS,
             Self::Agent => agents::KEYS,
         }
     }

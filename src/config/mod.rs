@@ -245,7 +245,7 @@ impl Config {
     /// As [`Config::load`].
     pub fn read(home: &Home) -> Result<Self, ConfigError> {
         let path = home.config();
-        let (mut config, unknown): (Self, _) = match toml_file::read(&path, template::KEYS) {
+        let (mut config, unknown): (Self, _) = match toml_file::read(&path, &template::KEYS) {
             Err(TomlError::Path(error)) if error.source.kind() == io::ErrorKind::NotFound => {
                 Default::default()
             }

@@ -37,23 +37,26 @@ pub struct RailsConfig {
 
 impl RailsConfig {
     /// Every rail off.
-    pub const OFF: Self = Self {
-        opening: false,
-        reminder: false,
-        syntax: false,
-        shown: false,
-        repeats: false,
-        unfinished: false,
-        offer: false,
-        errors: false,
-        write_guard: false,
-        results: false,
-        rescue: false,
-        thinking_budget: None,
-    };
-}
+    pub const OFF: Self = Self::all(false);
 
-impl RailsConfig {
+    /// Every rail on or off, and no limit for thoughts.
+    const fn all(on: bool) -> Self {
+        Self {
+            opening: on,
+            reminder: on,
+            syntax: on,
+            shown: on,
+            repeats: on,
+            unfinished: on,
+            offer: on,
+            errors: on,
+            write_guard: on,
+            results: on,
+            rescue: on,
+            thinking_budget: None,
+        }
+    }
+
     /// Returns the same without the rails that only add to what the model reads.
     #[must_use]
     pub fn without_notes(self) -> Self {
@@ -72,19 +75,6 @@ impl RailsConfig {
 impl Default for RailsConfig {
     /// Every rail on, and no limit for thoughts.
     fn default() -> Self {
-        Self {
-            opening: true,
-            reminder: true,
-            syntax: true,
-            shown: true,
-            repeats: true,
-            unfinished: true,
-            offer: true,
-            errors: true,
-            write_guard: true,
-            results: true,
-            rescue: true,
-            thinking_budget: None,
-        }
+        Self::all(true)
     }
 }

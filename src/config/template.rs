@@ -1,5 +1,7 @@
 //! The `config.toml` that is written on first use, and the keys that it may have.
 
+use std::sync::LazyLock;
+
 /// All keys with their documentation and defaults. A test checks that the file parses to the defaults.
 pub(super) const CONFIG: &str = r##"# kontekst configuration. Keys left out keep the defaults shown here. A default after `#` is only an example: without
 # that key, the model, its server and this machine decide.
@@ -94,68 +96,16 @@ park = "headless"                    # a run that needs an approval without a te
 idle_exit_minutes = 60               # a daemon that a command started exits after this time without a client; 0 never does
 "##;
 
-/// The dotted paths of all keys. A test checks that they are the fields of [`super::Config`].
-pub(super) const KEYS: &[&str] = &[
-    "bind",
-    "endpoint",
-    "model_dir",
-    "context_size",
-    "gpu_layers",
-    "provider",
-    "llama_server",
-    "llama_args",
-    "max_loaded_models",
-    "keep_warm_minutes",
-    "kv_cache_mb",
-    "speculation",
-    "endpoints",
-    "api_key_env",
-    "allow_remote",
-    "compaction",
-    "max_turns",
-    "tools.working_dir",
-    "tools.timeout_seconds",
-    "tools.file.max_size_bytes",
-    "tools.web.timeout_seconds",
-    "tools.web.max_response_bytes",
-    "tools.web.allow_private",
-    "commands.approval",
-    "commands.allow",
-    "commands.environment",
-    "commands.sandbox",
-    "commands.hidden",
-    "commands.readable",
-    "commands.network",
-    "commands.timeout_seconds",
-    "commands.memory_mb",
-    "commands.processes",
-    "http.listen",
-    "http.approval",
-    "http.commands",
-    "http.cors",
-    "http.origins",
-    "http.hosts",
-    "kaiak.agent",
-    "kaiak.max_sessions",
-    "kaiak.approval_timeout_seconds",
-    "kaiak.commands",
-    "kaiak.providers",
-    "roz.agent",
-    "roz.daemon_tools",
-    "roz.events",
-    "roz.models.fast",
-    "roz.models.standard",
-    "roz.models.max",
-    "workers.at_once",
-    "workers.per_run",
-    "workers.max_turns",
-    "workers.max_tokens",
-    "workers.max_seconds",
-    "sessions.active",
-    "undo.keep_days",
-    "undo.max_bytes",
-    "undo.max_file_bytes",
-    "approvals.park",
-    "daemon.idle_exit_minutes",
-    "dir",
-];
+/// The dotted paths of all keys, in the order of [`CONFIG`]. A test checks that they are the fields of [`super::Config`].
+pub(super) static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut table = "";
+    let key = |line: &'static str| {
+        if let Some(header) = line.strip_prefix('[') {
+            table = header.split(']').next().unwrap_or_default();
+            return None;
+        }
+        let (key, _) = line.strip_prefix("# ").unwrap_or(line).split_once(" = ")?;
+        Some(if table.is_empty() { key } else { &*format!("{table}.{key}").leak() })
+    };
+    CONFIG.lines().filter_map(key).collect()
+});

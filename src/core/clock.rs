@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const SECONDS_PER_DAY: u64 = 86_400;
+use jiff::{Timestamp, fmt::temporal::DateTimePrinter};
 
 /// Returns the seconds since 1970.
 pub fn unix_seconds() -> u64 {
@@ -19,53 +19,33 @@ pub fn unix_millis() -> u64 {
 /// Formats `time` to the nanosecond. Trailing groups of three zeros are left out, as in protobuf's JSON mapping:
 /// `2025-01-01T00:00:00.250Z`, but `2025-01-01T00:00:00Z`.
 pub fn rfc3339(time: SystemTime) -> String {
-    let nanos = since_epoch(time).subsec_nanos();
-    let fraction = match nanos {
-        0 => String::new(),
-        _ if nanos.is_multiple_of(1_000_000) => format!(".{:03}", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1000) => format!(".{:06}", nanos / 1000),
-        _ => format!(".{nanos:09}"),
+    let digits = match since_epoch(time).subsec_nanos() {
+        0 => 0,
+        nanos if nanos.is_multiple_of(1_000_000) => 3,
+        nanos if nanos.is_multiple_of(1000) => 6,
+        _ => 9,
     };
-    format!("{}{fraction}Z", date_and_time(time))
+    text(time, digits)
 }
 
 /// Formats `time` in whole seconds: `2025-01-01T00:00:00Z`.
 pub fn rfc3339_seconds(time: SystemTime) -> String {
-    format!("{}Z", date_and_time(time))
+    text(time, 0)
 }
 
 /// Formats `time` in milliseconds, always with three digits: `2025-01-01T00:00:00.000Z`.
 pub fn rfc3339_millis(time: SystemTime) -> String {
-    format!("{}.{:03}Z", date_and_time(time), since_epoch(time).subsec_millis())
+    text(time, 3)
 }
 
 fn since_epoch(time: SystemTime) -> Duration {
     time.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Formats the part that all RFC 3339 texts share: `2025-01-01T00:00:00`.
-fn date_and_time(time: SystemTime) -> String {
-    let seconds = since_epoch(time).as_secs();
-    let (year, month, day) = civil_date(seconds / SECONDS_PER_DAY);
-    let second_of_day = seconds % SECONDS_PER_DAY;
-    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
-}
-
-/// Returns the year, month and day of the Gregorian calendar, `days` after 1970-01-01.
-///
-/// Source: `civil_from_days` in Howard Hinnant, "chrono-compatible low-level date algorithms". The year of the
-/// calculation begins on the first of March, so that a leap day is its last day. An era is 400 years.
-fn civil_date(days: u64) -> (u64, u64, u64) {
-    let days_since_march_0000 = days + 719_468;
-    let era = days_since_march_0000 / 146_097;
-    let day_of_era = days_since_march_0000 % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+/// Formats `time` with so many digits of a second. The year 9999 is the last one.
+fn text(time: SystemTime, digits: u8) -> String {
+    let time = Timestamp::try_from(time.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX);
+    DateTimePrinter::new().precision(Some(digits)).timestamp_to_string(&time)
 }
 
 #[cfg(test)]

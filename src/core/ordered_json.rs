@@ -15,7 +15,8 @@ use serde_json::Value;
 pub struct OrderedObject(pub Vec<(String, OrderedJson)>);
 
 /// A JSON value. Objects within it keep their order as well.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum OrderedJson {
     Object(OrderedObject),
     Array(Vec<OrderedJson>),
@@ -81,16 +82,6 @@ impl fmt::Display for OrderedJson {
 impl Serialize for OrderedObject {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(self.0.iter().map(|(name, value)| (name, value)))
-    }
-}
-
-impl Serialize for OrderedJson {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Object(object) => object.serialize(to),
-            Self::Array(values) => values.serialize(to),
-            Self::Scalar(value) => value.serialize(to),
-        }
     }
 }
 

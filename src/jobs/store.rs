@@ -137,7 +137,7 @@ impl Jobs {
         if bytes > MAX_PROMPT {
             return Err(JobError::LongPrompt(bytes));
         }
-        self.home.create_jobs()?;
+        self.home.create_dirs(&[self.home.root().to_owned(), self.home.jobs()])?;
         if self.ids()?.len() >= MAX_JOBS {
             return Err(JobError::TooMany);
         }

@@ -190,7 +190,7 @@ impl Profile {
                 server_digest(endpoint, model)
             }
         };
-        home.create_profiles()?;
+        home.create_dirs(&[home.profiles()])?;
         let text = toml::to_string(&content).expect("texts and numbers are TOML");
         Ok(write_atomic(&home.profiles().join(format!("{name}.toml")), text.as_bytes())?)
     }

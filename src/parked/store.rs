@@ -66,7 +66,7 @@ impl ParkedRuns {
         if json.len() as u64 > MAX_FILE {
             return Err(ParkedError::TooLarge(json.len()));
         }
-        self.home.create_parked()?;
+        self.home.create_dirs(&[self.home.parked()])?;
         write_atomic(&self.file(&run.id), &json)?;
         self.prune(MAX_RUNS);
         Ok(())

@@ -66,6 +66,15 @@ fn should_fail_over(error: &ProviderError) -> bool {
     }
 }
 
+/// Makes methods that the first server answers.
+macro_rules! ask_first {
+    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
+        $(fn $name(&self $(, $argument: $type)*) -> $answer {
+            self.first.$name($($argument),*)
+        })*
+    };
+}
+
 impl Provider for FailoverGroup {
     fn generate(
         &self,
@@ -93,64 +102,22 @@ impl Provider for FailoverGroup {
         Err(failure)
     }
 
-    fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
-        self.first.count_tokens(texts, cancel)
-    }
-
-    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
-        self.first.template_tokens(messages, cancel)
-    }
-
-    fn window(&self) -> Option<u32> {
-        self.first.window()
-    }
-
-    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
-        self.first.not_held(schema)
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.first.notice()
-    }
-
-    fn window_warning(&self) -> Option<String> {
-        self.first.window_warning()
-    }
-
-    fn can_force_tool(&self) -> bool {
-        self.first.can_force_tool()
-    }
-
-    fn can_switch_thinking_off(&self) -> bool {
-        self.first.can_switch_thinking_off()
-    }
-
-    fn supports(&self, option: AnswerOption) -> bool {
-        self.first.supports(option)
-    }
-
-    fn tools_in_prompt(&self) -> bool {
-        self.first.tools_in_prompt()
-    }
-
-    fn works_in_steps(&self, tool_role: ToolRole) -> bool {
-        self.first.works_in_steps(tool_role)
-    }
-
-    fn parameters(&self) -> Option<u64> {
-        self.first.parameters()
-    }
-
-    fn identity(&self) -> Option<ModelIdentity> {
-        self.first.identity()
-    }
-
-    fn takes_images(&self) -> bool {
-        self.first.takes_images()
-    }
-
-    fn slots(&self) -> usize {
-        self.first.slots()
+    ask_first! {
+        fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
+        fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32;
+        fn window(&self) -> Option<u32>;
+        fn not_held(&self, schema: &JsonSchema) -> Option<String>;
+        fn notice(&self) -> Option<String>;
+        fn window_warning(&self) -> Option<String>;
+        fn can_force_tool(&self) -> bool;
+        fn can_switch_thinking_off(&self) -> bool;
+        fn supports(&self, option: AnswerOption) -> bool;
+        fn tools_in_prompt(&self) -> bool;
+        fn works_in_steps(&self, tool_role: ToolRole) -> bool;
+        fn parameters(&self) -> Option<u64>;
+        fn identity(&self) -> Option<ModelIdentity>;
+        fn takes_images(&self) -> bool;
+        fn slots(&self) -> usize;
     }
 
     fn remote_server(&self) -> Option<String> {

@@ -162,7 +162,7 @@ impl SubagentLog {
     }
 
     fn create(&self) -> Result<Arc<File>, SubagentLogError> {
-        self.home.create_teams()?;
+        self.home.create_dirs(&[self.home.teams()])?;
         let file = open_file(&self.path, true)?.expect("the file is created if it does not exist");
         lock(&file).context(&self.path)?;
         sync_dir_of(&self.path)?;

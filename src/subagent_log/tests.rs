@@ -182,7 +182,7 @@ fn long_texts_are_cut() {
 #[test]
 fn a_directory_in_place_of_a_log_is_an_error() {
     let test_home = test_home();
-    test_home.home.create_teams().unwrap();
+    test_home.home.create_dirs(&[test_home.home.teams()]).unwrap();
     fs::create_dir(test_home.path()).unwrap();
     let logs = SubagentLogs::new(&test_home.home);
     assert!(logs.open(&id("root")).is_err() && logs.read(&id("root")).is_err());

@@ -51,8 +51,8 @@ impl KvCacheDir {
         if quota == 0 {
             return None;
         }
-        match home.create_kv() {
-            Ok(dir) => Some(Arc::new(Self { dir, quota })),
+        match home.create_dirs(&[home.cache(), home.kv()]) {
+            Ok(()) => Some(Arc::new(Self { dir: home.kv(), quota })),
             Err(error) => {
                 tracing::warn!(%error, "caches of the model server are not kept");
                 None

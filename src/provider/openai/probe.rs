@@ -43,8 +43,6 @@ pub struct Capabilities {
     pub supports_tools: bool,
     /// The chat template knows role `system`. Other templates refuse it.
     pub supports_system_role: bool,
-    /// The chat template refuses call ids that are not nine letters and digits.
-    pub needs_short_ids: bool,
 }
 
 impl Capabilities {
@@ -61,7 +59,6 @@ impl Capabilities {
             only_model: Vec::new(),
             supports_tools: true,
             supports_system_role: true,
-            needs_short_ids: false,
         }
     }
 
@@ -95,7 +92,6 @@ struct Props {
     total_slots: Option<usize>,
     model_path: Option<String>,
     model_alias: Option<String>,
-    chat_template: Option<String>,
     chat_template_caps: Option<Value>,
     role: Option<String>,
 }
@@ -224,7 +220,6 @@ fn llama_capabilities(props: Props) -> Capabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
     let can = |key: &str| caps[key].as_bool().unwrap_or(true);
-    let template = props.chat_template.unwrap_or_default();
     Capabilities {
         is_llama_cpp: true,
         server_kind: ServerKind::LlamaCpp,
@@ -236,7 +231,6 @@ fn llama_capabilities(props: Props) -> Capabilities {
         only_model: Vec::new(),
         supports_tools: can("supports_tools") && can("supports_tool_calls"),
         supports_system_role: can("supports_system_role"),
-        needs_short_ids: template.contains("length 9") || template.contains("length != 9"),
     }
 }
 

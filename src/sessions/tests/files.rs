@@ -8,7 +8,8 @@ use super::*;
 fn deleting_a_session_deletes_its_kv_caches() {
     let test = TestSessions::new();
     test.write("{\"role\":\"user\",\"content\":\"a\"}\n");
-    let kv = test.home.create_kv().unwrap();
+    let kv = test.home.kv();
+    test.home.create_dirs(&[test.home.cache(), kv.clone()]).unwrap();
     for name in ["s@1-4096.kv", "s@2-4096.kv.part", "s.x@1-4096.kv"] {
         fs::write(kv.join(name), "").unwrap();
     }

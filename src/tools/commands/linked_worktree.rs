@@ -27,6 +27,7 @@ use crate::{
     tools::{
         Workspace,
         protected::{Inventory, git_files::text_of},
+        workspace::OpenedDirs,
     },
 };
 
@@ -189,10 +190,11 @@ impl Repository {
     pub(super) fn restore(&self) -> String {
         let Self::Written(Held { tree, before, .. }) = self else { return String::new() };
         let (workspace, before) = &**before;
-        let after = Inventory::after(workspace, &before.unreadable, &mut Vec::new());
+        let after = Inventory::after(workspace, &before.unreadable);
+        let mut opened = OpenedDirs::to_change();
         let restored = new_names::not_allowed(before, &after).map(|(path, was)| {
             let shown = tree.git_dir.join(path).display().to_string();
-            match new_names::restore(workspace, path, was) {
+            match new_names::restore(workspace, &mut opened, path, was) {
                 Ok(_) => format!("Restored after the command: {shown}."),
                 Err(error) => format!("Not restored: {shown} ({error})."),
             }

@@ -20,7 +20,7 @@ use crate::{
         WorkDir, Workspace,
         protected::{Content, Inventory, Item, ItemKind, git_files},
         tree::TreeBefore,
-        workspace::{Found, PlaceError},
+        workspace::{Found, OpenedDirs, PlaceError},
     },
 };
 
@@ -101,8 +101,7 @@ impl NewNames {
     pub(super) fn take_back(self, work_dir: &WorkDir, allowed: &[String], tree: TreeBefore<'_>) -> TakenBack {
         let workspace = work_dir.workspace();
         let before = self.before.inventory();
-        let mut opened = Vec::new();
-        let after = Inventory::after(workspace, &before.unreadable, &mut opened);
+        let after = Inventory::after(workspace, &before.unreadable);
         let unreadable = after.unreadable.difference(&before.unreadable);
         let unreadable = unreadable.map(|dir| (dir.clone(), "it cannot be listed".to_owned()));
         let mut taken_back = TakenBack { left: unreadable.collect(), ..TakenBack::default() };
@@ -113,10 +112,10 @@ impl NewNames {
             git_dirs: &after.git_dirs,
             tree,
             started: self.started,
-            opened,
+            opened: OpenedDirs::to_change(),
         };
         restore_checked(&mut removal, before, &after, &mut taken_back);
-        let items = new_items(&removal, before, &after);
+        let items = new_items(&mut removal, before, &after);
         // A file `.git` stands for a git directory, which is judged by what is left of it.
         let (git_files, items): (Vec<_>, Vec<_>) =
             items.into_iter().partition(|item| item.path.ends_with(".git"));
@@ -126,21 +125,16 @@ impl NewNames {
             taken_back.moved.extend(moved);
             taken_back.left.extend(left);
         }
-        for (dir, mode) in removal.opened.into_iter().rev() {
-            workspace.set_dir_mode(&dir, mode).ok(); // what has gone needs no mode
-        }
         taken_back.removed.sort();
         taken_back
     }
 }
 
 /// Returns what is new or has replaced a link, and what was there before.
-fn new_items(removal: &Removal<'_>, before: &Inventory, after: &Inventory) -> Vec<NewItem> {
-    let workspace = removal.work_dir.workspace();
+fn new_items(removal: &mut Removal<'_>, before: &Inventory, after: &Inventory) -> Vec<NewItem> {
     let known: BTreeSet<_> = before.items.iter().map(|(path, item)| (item.inode, path.file_name())).collect();
-    let moved_with_its_directory = |path: &Path, item: &Item| {
-        let place = workspace.place(path).ok().flatten();
-        known.contains(&(item.inode, path.file_name())) && place.is_some_and(|place| removal.existed(&place))
+    let moved_with_its_directory = |removal: &mut Removal<'_>, path: &Path, item: &Item| {
+        known.contains(&(item.inode, path.file_name())) && removal.existed(path)
     };
     let mut to_break = BTreeSet::new();
     let mut items = Vec::new();
@@ -153,7 +147,7 @@ fn new_items(removal: &Removal<'_>, before: &Inventory, after: &Inventory) -> Ve
                 to_break.extend(path.parent().filter(|_| !removal.is_all_harmless(path, path)));
                 continue;
             }
-            None if moved_with_its_directory(path, item) => continue,
+            None if moved_with_its_directory(removal, path, item) => continue,
             None => FileState::Missing,
             Some(ItemKind::Special) if item.kind != ItemKind::Special => FileState::Missing,
             Some(was @ ItemKind::Link(target)) if item.kind != *was => {
@@ -193,9 +187,8 @@ fn restore_checked(
         if (removal.stays)(path) {
             continue;
         }
-        let restored = work_dir.restore_sandboxed(|workspace, _| {
-            removal.opening_up(workspace, path, |workspace| restore(workspace, path, was))
-        });
+        let opened = &mut removal.opened;
+        let restored = work_dir.restore_sandboxed(|workspace, _| restore(workspace, opened, path, was));
         match restored {
             Ok(true) => taken_back.restored.push(path.clone()),
             Ok(false) => {}
@@ -221,11 +214,11 @@ pub(super) fn not_allowed<'a>(
 /// Returns false if there is nothing to restore, because the directory has gone.
 pub(super) fn restore(
     workspace: &Workspace,
+    opened: &mut OpenedDirs,
     path: &Path,
     content: Option<&Content>,
 ) -> Result<bool, PlaceError> {
-    let Some(place) = workspace.place(path)? else { return Ok(false) };
-    let mut found = place.glance()?;
+    let Some((place, mut found)) = opened.glance(workspace, path)? else { return Ok(false) };
     if content.is_some() && matches!(found.state, FileState::Dir { .. }) {
         // Nothing replaces a directory, and it may have anything in it.
         let aside =

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use rustix::{fs::Dir, io::Errno};
+use rustix::io::Errno;
 
 use crate::{
     core::error_chain,
@@ -18,7 +18,7 @@ use crate::{
         WorkDir, Workspace,
         protected::git_files,
         tree::TreeBefore,
-        workspace::{Found, Place, PlaceError},
+        workspace::{Found, OpenedDirs, Place, PlaceError},
     },
 };
 
@@ -46,8 +46,8 @@ pub(super) struct Removal<'a> {
     pub(super) tree: TreeBefore<'a>,
     /// The beginning of the command.
     pub(super) started: SystemTime,
-    /// Directories that were opened up, with the modes that they had.
-    pub(super) opened: Vec<(PathBuf, u32)>,
+    /// The directories that the command may have closed to their owner.
+    pub(super) opened: OpenedDirs,
 }
 
 /// The things that were taken back.
@@ -98,7 +98,7 @@ impl Removal<'_> {
         record(work_dir, &steps[..steps.len().min(MAX_RECORDED)]);
         work_dir.restore_sandboxed(|workspace, _| {
             for step in &steps {
-                match self.opening_up(workspace, &step.path, |workspace| take_away(workspace, step)) {
+                match take_away(workspace, &mut self.opened, step) {
                     Ok(true) => removed.paths.push(step.path.clone()),
                     Ok(false) => {}
                     Err(error) => removed.left.push((step.path.clone(), error.to_string())),
@@ -111,27 +111,11 @@ impl Removal<'_> {
         removed
     }
 
-    /// Changes an entry of a directory that the command may have closed to its owner.
-    pub(super) fn opening_up<T>(
-        &mut self,
-        workspace: &Workspace,
-        path: &Path,
-        change: impl Fn(&Workspace) -> Result<T, PlaceError>,
-    ) -> Result<T, PlaceError> {
-        match change(workspace) {
-            Err(PlaceError::Io(Errno::ACCESS)) => {
-                let parent = path.parent().unwrap_or(path);
-                self.opened.push((parent.to_owned(), workspace.open_up(parent)?));
-                change(workspace)
-            }
-            done => done,
-        }
-    }
-
     /// Returns true if the file system says that the file or directory was made before the command. No program can change
     /// that time.
-    pub(super) fn existed(&self, place: &Place) -> bool {
-        place.made_at().is_some_and(|made| made + CLOCK_TICK < self.started)
+    pub(super) fn existed(&mut self, path: &Path) -> bool {
+        let place = self.opened.place(self.work_dir.workspace(), path).ok().flatten();
+        place.and_then(|place| place.made_at()).is_some_and(|made| made + CLOCK_TICK < self.started)
     }
 
     /// Returns true for what every new repository has and what makes git run nothing. A directory is judged without what is in
@@ -161,14 +145,20 @@ impl Removal<'_> {
     }
 
     /// Returns true if the path and everything in it is harmless to git.
-    pub(super) fn is_all_harmless(&self, item: &Path, path: &Path) -> bool {
+    pub(super) fn is_all_harmless(&mut self, item: &Path, path: &Path) -> bool {
         let workspace = self.work_dir.workspace();
-        let Ok(Some(found)) = workspace.place(path).map(|place| place?.glance().ok()) else { return false };
+        let Ok(Some((_, found))) = self.opened.glance(workspace, path) else { return false };
         let file = workspace.open_real(path);
-        let inner =
-            |names: Vec<OsString>| names.iter().all(|name| self.is_all_harmless(item, &path.join(name)));
         self.is_harmless(workspace, item, path, &found.state, file.as_ref())
-            && (file.is_some() || names_in(workspace, path).is_ok_and(inner))
+            && (file.is_some()
+                || self
+                    .names_in(workspace, path)
+                    .is_ok_and(|names| names.iter().all(|name| self.is_all_harmless(item, &path.join(name)))))
+    }
+
+    fn names_in(&mut self, workspace: &Workspace, dir: &Path) -> Result<Vec<OsString>, PlaceError> {
+        self.opened.enter(workspace, dir);
+        Ok(workspace.list_real_dir(dir)?.1.into_iter().map(|entry| entry.name).collect())
     }
 
     /// Gives something the name that it had before the command or, if that is not known or taken, one that protects nothing.
@@ -181,9 +171,10 @@ impl Removal<'_> {
         found: &Found,
     ) -> Result<Option<PathBuf>, PlaceError> {
         let is_dir = matches!(found.state, FileState::Dir { .. });
+        let mut old_dirs = OpenedDirs::to_change();
         let was = found.stamp().and_then(|stamp| self.tree.path_of(stamp, is_dir)).filter(|was| was != path);
         if let Some(was) = was
-            && let Some(old) = workspace.place(&was)?
+            && let Some(old) = old_dirs.place(workspace, &was)?
         {
             let inode = |found: &Found| found.stamp().map(|stamp| stamp.inode);
             match place.rename_to(&old) {
@@ -231,8 +222,8 @@ fn record(work_dir: &WorkDir, steps: &[Step<'_>]) {
 }
 
 /// Removes one path. Returns false if it is a directory in which something stays.
-fn take_away(workspace: &Workspace, step: &Step<'_>) -> Result<bool, PlaceError> {
-    let Some(place) = workspace.place(&step.path)? else { return Ok(false) };
+fn take_away(workspace: &Workspace, opened: &mut OpenedDirs, step: &Step<'_>) -> Result<bool, PlaceError> {
+    let Some(place) = opened.place(workspace, &step.path)? else { return Ok(false) };
     let is_same = |now: &Found| match (now.stamp(), step.found.stamp()) {
         (Some(now), Some(then)) => (now.inode, now.modified) == (then.inode, then.modified),
         _ => false,
@@ -257,9 +248,9 @@ fn take_away(workspace: &Workspace, step: &Step<'_>) -> Result<bool, PlaceError>
 }
 
 /// Collects what is to be removed: what is in a directory before the directory.
-struct Plan<'p, 'a> {
+struct Plan<'p, 'r, 'a> {
     workspace: &'p Workspace,
-    of: &'p Removal<'p>,
+    of: &'p mut Removal<'r>,
     /// The largest file that is kept, and what all may have together.
     limit: u64,
     bytes_left: u64,
@@ -267,7 +258,7 @@ struct Plan<'p, 'a> {
     removed: &'p mut Removed,
 }
 
-impl<'a> Plan<'_, 'a> {
+impl<'a> Plan<'_, '_, 'a> {
     fn add(&mut self, item: &'a NewItem, path: &Path) {
         if let Err(error) = self.try_to_add(item, path) {
             self.removed.left.push((path.to_owned(), error.to_string()));
@@ -275,21 +266,20 @@ impl<'a> Plan<'_, 'a> {
     }
 
     fn try_to_add(&mut self, item: &'a NewItem, path: &Path) -> Result<(), PlaceError> {
-        let Some(place) = self.workspace.place(path)? else { return Ok(()) };
-        let found = place.glance()?;
+        let Some((place, found)) = self.of.opened.glance(self.workspace, path)? else { return Ok(()) };
         if found.state == FileState::Missing || (self.of.stays)(path) {
             return Ok(());
         }
         let file = self.workspace.open_real(path);
         let stays = self.of.is_harmless(self.workspace, &item.path, path, &found.state, file.as_ref())
             || file.as_ref().is_some_and(|file| self.leads_to_git_dir(path, file));
-        if !stays && (item.is_moved || (item.before == FileState::Missing && self.of.existed(&place))) {
+        if !stays && (item.is_moved || (item.before == FileState::Missing && self.of.existed(path))) {
             if let Some(now) = self.of.move_away(self.workspace, path, &place, &found)? {
                 self.removed.moved.push((path.to_owned(), now));
                 return Ok(());
             }
         } else if matches!(found.state, FileState::Dir { .. }) {
-            for name in names_in(self.workspace, path)? {
+            for name in self.of.names_in(self.workspace, path)? {
                 self.add(item, &path.join(name));
             }
         }
@@ -314,14 +304,4 @@ impl<'a> Plan<'_, 'a> {
         let git_dir = git_files::text_of(file).and_then(|text| git_files::git_dir_of(path, &text, roots));
         git_dir.is_some_and(|dir| self.of.git_dirs.contains(&dir))
     }
-}
-
-fn names_in(workspace: &Workspace, dir: &Path) -> Result<Vec<OsString>, PlaceError> {
-    let list = || Dir::read_from(workspace.open_real_dir(dir)?);
-    let listing = list().or_else(|_| {
-        workspace.open_up(dir).ok(); // the next attempt says what is wrong
-        list()
-    })?;
-    let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-    Ok(names.filter(|name| name != "." && name != "..").collect())
 }

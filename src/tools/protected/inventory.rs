@@ -6,21 +6,24 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     ffi::{OsStr, OsString},
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::ffi::{OsStrExt as _, OsStringExt as _},
-    },
+    os::{fd::OwnedFd, unix::ffi::OsStringExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
+use rustix::{
+    fs::{FileType, readlinkat},
+    io::Errno,
+};
 
 use super::{
     Access, class_of,
     dir::{DirNames, NAMES_ABOVE},
     git_files::{self, Content, Part},
 };
-use crate::tools::Workspace;
+use crate::tools::{
+    Workspace,
+    workspace::{DirEntry, OpenedDirs},
+};
 
 /// Directories of build systems. They are large and full of names that protect something elsewhere, so that only git
 /// directories are looked for in them.
@@ -69,15 +72,11 @@ impl Inventory {
         look.all(goes_on).then_some(look.inventory)
     }
 
-    /// Looks at the tree after a command. A directory that is not in `unreadable` and cannot be listed any more is opened up,
-    /// and comes into `opened` with the mode that it had.
-    pub(in crate::tools) fn after(
-        workspace: &Workspace,
-        unreadable: &BTreeSet<PathBuf>,
-        opened: &mut Vec<(PathBuf, u32)>,
-    ) -> Self {
+    /// Looks at the tree after a command. A directory that is not in `unreadable` and cannot be listed any more is open to its
+    /// owner meanwhile.
+    pub(in crate::tools) fn after(workspace: &Workspace, unreadable: &BTreeSet<PathBuf>) -> Self {
         let mut look = Look::new(workspace);
-        look.opening = Some((unreadable, opened));
+        look.opening = Some((unreadable, OpenedDirs::to_look()));
         look.all(&mut |_| true);
         look.inventory
     }
@@ -146,16 +145,8 @@ struct Look<'a> {
     open: VecDeque<(PathBuf, Inside)>,
     above: String,
     entries: usize,
-    opening: Option<Opening<'a>>,
-}
-
-/// The directories that are not opened up, and those that were, with their modes.
-type Opening<'a> = (&'a BTreeSet<PathBuf>, &'a mut Vec<(PathBuf, u32)>);
-
-struct Entry {
-    name: OsString,
-    kind: FileType,
-    inode: u64,
+    /// The directories that are never opened to their owner, and those that are open.
+    opening: Option<(&'a BTreeSet<PathBuf>, OpenedDirs)>,
 }
 
 impl<'a> Look<'a> {
@@ -188,17 +179,18 @@ impl<'a> Look<'a> {
         true
     }
 
-    fn list(&mut self, dir: &Path) -> Option<(OwnedFd, Vec<Entry>)> {
+    fn list(&mut self, dir: &Path) -> Option<(OwnedFd, Vec<DirEntry>)> {
         let workspace = self.workspace;
-        if let Some(listed) = entries_of(workspace, dir) {
-            return Some(listed);
-        }
-        let (_, opened) = self.opening.as_mut().filter(|(never, _)| !never.contains(dir))?;
-        opened.push((dir.to_owned(), workspace.open_up(dir).ok()?));
-        entries_of(workspace, dir)
+        let listed = workspace.list_real_dir(dir).or_else(|_| {
+            let opening = self.opening.as_mut().filter(|(never, _)| !never.contains(dir));
+            let (_, opened) = opening.ok_or(Errno::ACCESS)?;
+            opened.enter(workspace, dir);
+            workspace.list_real_dir(dir)
+        });
+        listed.ok()
     }
 
-    fn directory(&mut self, fd: &OwnedFd, dir: &Path, inside: Inside, entries: Vec<Entry>) {
+    fn directory(&mut self, fd: &OwnedFd, dir: &Path, inside: Inside, entries: Vec<DirEntry>) {
         if inside == Inside::State {
             return entries.iter().for_each(|entry| self.state_file(fd, dir, entry));
         }
@@ -234,7 +226,7 @@ impl<'a> Look<'a> {
         &mut self,
         fd: &OwnedFd,
         dir: &Path,
-        entry: &Entry,
+        entry: &DirEntry,
         inside: Inside,
         names: Option<&DirNames>,
     ) {
@@ -250,7 +242,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn git_entry(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry, part: Part, is_strict: bool) {
+    fn git_entry(&mut self, fd: &OwnedFd, path: PathBuf, entry: &DirEntry, part: Part, is_strict: bool) {
         let is_dir = entry.kind == FileType::Directory;
         match part {
             Part::Head if !is_dir => self.check(fd, path, entry),
@@ -272,13 +264,13 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn state_file(&mut self, fd: &OwnedFd, dir: &Path, entry: &Entry) {
+    fn state_file(&mut self, fd: &OwnedFd, dir: &Path, entry: &DirEntry) {
         if git_files::is_state_file(&entry.name) {
             self.check(fd, dir.join(&entry.name), entry);
         }
     }
 
-    fn check(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry) {
+    fn check(&mut self, fd: &OwnedFd, path: PathBuf, entry: &DirEntry) {
         let content = match entry.kind {
             FileType::Symlink => Content::Link(target_of(fd, &entry.name)),
             _ => {
@@ -289,7 +281,7 @@ impl<'a> Look<'a> {
         self.inventory.checked.insert(path, content);
     }
 
-    fn item(&mut self, fd: &OwnedFd, path: PathBuf, entry: &Entry) {
+    fn item(&mut self, fd: &OwnedFd, path: PathBuf, entry: &DirEntry) {
         let kind = match entry.kind {
             FileType::RegularFile => ItemKind::File,
             FileType::Directory => ItemKind::Dir,
@@ -302,26 +294,6 @@ impl<'a> Look<'a> {
 
 fn target_of(fd: &OwnedFd, name: &OsStr) -> PathBuf {
     PathBuf::from(OsString::from_vec(readlinkat(fd, name, Vec::new()).unwrap_or_default().into_bytes()))
-}
-
-/// Returns everything in the directory, or `None` if it cannot be listed as a whole.
-fn entries_of(workspace: &Workspace, dir: &Path) -> Option<(OwnedFd, Vec<Entry>)> {
-    let fd = workspace.open_real_dir(dir).ok()?;
-    let mut entries = Vec::new();
-    for entry in Dir::read_from(fd.as_fd()).ok()? {
-        let entry = entry.ok()?;
-        let name = OsStr::from_bytes(entry.file_name().to_bytes());
-        if name == "." || name == ".." {
-            continue;
-        }
-        let kind = match entry.file_type() {
-            FileType::Unknown => statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW)
-                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-            kind => kind,
-        };
-        entries.push(Entry { name: name.to_owned(), kind, inode: entry.ino() });
-    }
-    Some((fd, entries))
 }
 
 #[cfg(test)]
@@ -440,15 +412,15 @@ mod tests {
             |mode| fs::set_permissions(dir.path().join("a"), fs::Permissions::from_mode(mode)).unwrap();
         mode(0o000);
         let found = inventory(dir.path());
-        let mut opened = Vec::new();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
-        let after = Inventory::after(work_dir.workspace(), &BTreeSet::new(), &mut opened);
+        let after = Inventory::after(work_dir.workspace(), &BTreeSet::new());
+        let closed = fs::metadata(dir.path().join("a")).unwrap().permissions().mode();
         mode(0o700);
+        assert_eq!(closed & 0o7777, 0);
         assert_eq!(names(after.items.keys()), ["a/b/.env"]);
         // Nothing is closed to root.
         if !rustix::process::geteuid().is_root() {
             assert_eq!(found.read_only(), [PathBuf::from("a")]);
-            assert_eq!(opened, [(PathBuf::from("a"), 0o000)]);
         }
     }
 

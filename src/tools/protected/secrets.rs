@@ -2,11 +2,10 @@
 
 use std::{
     ffi::OsStr,
-    os::{fd::AsFd as _, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{AtFlags, Dir, FileType, statat};
+use rustix::{fs::FileType, io::Errno};
 
 use super::{Access, DirNames, hidden_character_caution};
 use crate::tools::Workspace;
@@ -17,7 +16,7 @@ const MAX_ENTRIES: usize = 100_000;
 const MAX_FOUND: usize = 500;
 
 /// Returns the files, and the directories in which every file is such a one, without links above them. A link is none of
-/// them. `None` if the tree is too large, so that there may be more.
+/// them. `None` if there may be more, because the tree is too large or could not be read.
 pub(in crate::tools) fn withheld_files(workspace: &Workspace) -> Option<Vec<PathBuf>> {
     let (mut found, mut open, mut entries) = (Vec::new(), vec![PathBuf::new()], 0);
     while let Some(dir) = open.pop() {
@@ -29,28 +28,25 @@ pub(in crate::tools) fn withheld_files(workspace: &Workspace) -> Option<Vec<Path
             found.push(dir);
             continue;
         }
-        // What this user cannot list, a command of this user cannot list either.
-        let Ok(fd) = workspace.open_real_dir(&dir) else { continue };
-        for entry in Dir::read_from(fd.as_fd()).ok()? {
-            let entry = entry.ok()?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            entries += 1;
-            if entries > MAX_ENTRIES || found.len() > MAX_FOUND {
-                return None;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => {
-                    FileType::from_raw_mode(statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?.st_mode)
-                }
-                kind => kind,
-            };
-            match kind {
-                _ if name == "." || name == ".." => {}
-                FileType::Directory => open.push(dir.join(name)),
+        let listed = match workspace.list_real_dir(&dir) {
+            Ok((_, listed)) => listed,
+            // What this user cannot list, a command of this user cannot list either.
+            Err(Errno::ACCESS) => continue,
+            Err(_) => return None,
+        };
+        entries += listed.len();
+        for entry in listed {
+            let path = dir.join(&entry.name);
+            match entry.kind {
+                FileType::Directory => open.push(path),
+                FileType::Unknown => return None,
                 FileType::Symlink => {}
-                _ if is_withheld(workspace, &names, &dir.join(name), name) => found.push(dir.join(name)),
+                _ if is_withheld(workspace, &names, &path, &entry.name) => found.push(path),
                 _ => {}
             }
+        }
+        if entries > MAX_ENTRIES || found.len() > MAX_FOUND {
+            return None;
         }
     }
     Some(found)

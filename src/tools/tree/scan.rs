@@ -5,13 +5,13 @@ use std::{
     ffi::OsStr,
     os::{
         fd::{AsFd as _, OwnedFd},
-        unix::ffi::{OsStrExt as _, OsStringExt as _},
+        unix::ffi::OsStringExt as _,
     },
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Stat},
+    fs::{self, AtFlags, FileType, Stat},
     io::Errno,
 };
 
@@ -19,7 +19,11 @@ use super::Limits;
 use crate::{
     config::DirId,
     journal::{FileStamp, TreeFile},
-    tools::{Workspace, gitignore::IgnoreRules, workspace::open_listed},
+    tools::{
+        Workspace,
+        gitignore::IgnoreRules,
+        workspace::{DirEntry, entries_of, open_listed},
+    },
 };
 
 /// The deepest directory that is looked into. Each level holds an open handle.
@@ -135,19 +139,15 @@ impl Walk<'_> {
     ) -> Result<(), TooMany> {
         let rules = self.rules_in(path, rules);
         self.scan.rules.insert(path.to_owned(), rules.clone());
-        let Ok(listing) = Dir::read_from(dir) else { return Ok(()) };
-        for entry in listing.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let path = path.join(name);
-            let Some((seen, is_dir)) = look(dir, name) else { continue };
+        let Ok(listing) = entries_of(dir) else { return Ok(()) };
+        for DirEntry { name, .. } in listing.flatten() {
+            let path = path.join(&name);
+            let Some((seen, is_dir)) = look(dir, &name) else { continue };
             if !is_dir {
                 self.add(path, seen)?;
                 continue;
             }
-            match open_listed(dir.as_fd(), name) {
+            match open_listed(dir.as_fd(), &name) {
                 Ok((inner, _opened)) if !self.leaves_out(&path, depth, &seen, &inner, &rules) => {
                     self.add(path.clone(), seen)?;
                     self.directory(&inner, &path, depth + 1, &rules)?;

@@ -2,12 +2,8 @@
 
 use std::{
     collections::BTreeSet,
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
 };
-
-use rustix::fs::Dir;
 
 use super::{PlannedFile, UndoStep, preview};
 use crate::{
@@ -45,8 +41,7 @@ pub(super) fn plan<'a>(
 }
 
 fn names_in(workspace: &Workspace, dir: &Path) -> Vec<PathBuf> {
-    let Ok(listing) = workspace.open_real_dir(dir).and_then(Dir::new) else { return Vec::new() };
-    let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-    let left = names.filter(|name| name.to_str().is_some_and(is_left_behind));
-    left.map(|name| dir.join(name)).collect()
+    let Ok((_, entries)) = workspace.list_real_dir(dir) else { return Vec::new() };
+    let left = entries.into_iter().filter(|entry| entry.name.to_str().is_some_and(is_left_behind));
+    left.map(|entry| dir.join(entry.name)).collect()
 }

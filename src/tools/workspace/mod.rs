@@ -6,6 +6,7 @@
 
 mod error;
 mod identity;
+mod listing;
 mod location;
 mod opened;
 mod opened_dirs;
@@ -19,6 +20,7 @@ mod temporary;
 pub(super) mod tests;
 
 pub use error::FileError;
+pub(super) use listing::{DirEntry, entries_of};
 pub(super) use location::{ExistingFile, Location, Record};
 pub(super) use opened::open_listed;
 pub(super) use opened_dirs::OpenedDirs;

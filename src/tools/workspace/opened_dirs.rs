@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{self, Access, FileType};
 
 use super::{
-    Found, PlaceError, Workspace,
+    Found, Place, PlaceError, Workspace,
     opened::{LOOK, Opened, lacks},
 };
 use crate::journal::FileState;
@@ -58,6 +58,35 @@ impl OpenedDirs {
         workspace.open_real(path)
     }
 
+    /// Returns the place of a real path. See [`Workspace::place`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Workspace::place`].
+    pub(in crate::tools) fn place(
+        &mut self,
+        workspace: &Workspace,
+        path: &Path,
+    ) -> Result<Option<Place>, PlaceError> {
+        self.go_to(workspace, path);
+        workspace.place(path)
+    }
+
+    /// Looks at a path without reading it. See [`Place::glance`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Workspace::place`] and of a look at the place.
+    pub(in crate::tools) fn glance(
+        &mut self,
+        workspace: &Workspace,
+        path: &Path,
+    ) -> Result<Option<(Place, Found)>, PlaceError> {
+        let Some(place) = self.place(workspace, path)? else { return Ok(None) };
+        let found = self.with_own_mode(path, place.glance()?);
+        Ok(Some((place, found)))
+    }
+
     /// Looks at a path. A directory that is missing on the way counts as a missing file.
     ///
     /// # Errors
@@ -69,13 +98,15 @@ impl OpenedDirs {
         path: &Path,
         limit: u64,
     ) -> Result<Found, PlaceError> {
-        self.go_to(workspace, path);
-        let Some(place) = workspace.place(path)? else { return Ok(Found::missing()) };
-        let mut found = place.look(limit)?;
+        let Some(place) = self.place(workspace, path)? else { return Ok(Found::missing()) };
+        Ok(self.with_own_mode(path, place.look(limit)?))
+    }
+
+    fn with_own_mode(&self, path: &Path, mut found: Found) -> Found {
         if let (FileState::Dir { mode }, Some(Some(opened))) = (&mut found.state, self.dirs.get(path)) {
             *mode = opened.mode;
         }
-        Ok(found)
+        found
     }
 
     /// Sets the mode that a directory has when it is left. Returns false if it has its own mode already.

@@ -187,7 +187,7 @@ impl Benchmark<'_> {
     }
 }
 
-fn request(text: &str, max_tokens: u32) -> ChatRequest {
+pub(super) fn request(text: &str, max_tokens: u32) -> ChatRequest {
     ChatRequest {
         system: "You are a helpful assistant.".into(),
         messages: vec![Message::text(Role::User, text)],

@@ -3,13 +3,13 @@
 mod pattern;
 
 use std::{
-    ffi::{OsStr, OsString},
-    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
+    ffi::OsString,
+    os::fd::OwnedFd,
     time::{Duration, Instant},
 };
 
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{self, FileType, Mode, OFlags},
     io::Errno,
 };
 
@@ -19,7 +19,12 @@ use super::{
 };
 use crate::{
     core::Cancel,
-    tools::{Effect, FileError, Workspace, gitignore::IgnoreRules, read_effect},
+    tools::{
+        Effect, FileError, Workspace,
+        gitignore::IgnoreRules,
+        read_effect,
+        workspace::{DirEntry, entries_of},
+    },
 };
 
 pub(super) use pattern::Pattern;
@@ -242,8 +247,8 @@ impl Walk<'_> {
     /// Returns the entries of a directory in the order of their paths.
     fn entries(&mut self, dir: &OwnedFd) -> Result<Vec<Entry>, Stop> {
         let mut entries = Vec::new();
-        let Ok(listing) = Dir::read_from(dir) else { return Ok(entries) };
-        for entry in listing.flatten() {
+        let Ok(listing) = entries_of(dir) else { return Ok(entries) };
+        for DirEntry { name, kind, .. } in listing.flatten() {
             if self.cancel.is_cancelled() {
                 return Err(Stop);
             }
@@ -256,18 +261,9 @@ impl Walk<'_> {
                 self.end.truncated = Some("it took too long to look at all");
                 return Err(Stop);
             }
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Unknown => fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                kind => kind,
-            };
-            let escaped = left_out::escaped(name);
+            let escaped = left_out::escaped(&name);
             entries.push(Entry {
-                odd: escaped.is_some().then(|| name.to_owned()),
+                odd: escaped.is_some().then(|| name.clone()),
                 name: escaped.unwrap_or_else(|| name.to_string_lossy().into_owned()),
                 is_dir: kind == FileType::Directory,
                 is_link: kind == FileType::Symlink,

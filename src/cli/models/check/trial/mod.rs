@@ -8,9 +8,10 @@ use std::{
 };
 
 use self::tasks::{Task, tasks};
+use super::measure::request;
 use crate::{
     config::ToolsConfig,
-    core::{AnswerOptions, Cancel, OwnListeners, Sampling, ToolDef},
+    core::{Cancel, OwnListeners, Sampling, ToolDef},
     models::profile::{Calling, TaskResults},
     provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole, VERY_SMALL_MODEL},
     tools::builtin,
@@ -205,16 +206,10 @@ impl Runner<'_> {
             system: "You work on the files of one directory. Use the tools to do what the user asks.".into(),
             messages: task.messages.clone(),
             tools: Arc::clone(&self.tools),
-            options: AnswerOptions::default(),
             sampling: Sampling { temperature, ..Sampling::default() },
-            max_tokens: MAX_TOKENS,
             tool_role: calling.tool_role(),
-            rescue: true,
-            thinking: true,
             steps: StepOptions { reminder: true, ..StepOptions::default() },
-            force_tool: None,
-            session: None,
-            prompt_tokens: 0,
+            ..request("", MAX_TOKENS)
         }
     }
 }
