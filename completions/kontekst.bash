@@ -903,7 +903,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__chat)
-            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --verbose --help --version"
+            opts="-a -m -s -c -n -C -v -h -V --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --expect-change --network --on-deny --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3189,7 +3189,7 @@ _kontekst() {
             return 0
             ;;
         kontekst__subcmd__run)
-            opts="-f -p -a -m -s -c -n -C -x -o -q -v -h -V --file --print --no-stdin --no-skill --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --network --on-deny --park --timeout --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
+            opts="-f -p -a -m -s -c -n -C -x -o -q -v -h -V --file --print --no-stdin --no-skill --agent --model --system --temperature --max-tokens --no-tools --session --continue --new --working-dir --workers --bare --auto-approve --allow --check --expect-change --network --on-deny --park --timeout --output --json --extract --output-file --schema --color --raw --quiet --verbose --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

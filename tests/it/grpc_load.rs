@@ -41,7 +41,7 @@ async fn active_runs(channel: &Channel) -> usize {
 /// Starts a run and keeps its stream open.
 async fn start_run(channel: &Channel) -> (mpsc::Sender<RunCommand>, Streaming<RunEvent>) {
     let (commands, outbox) = mpsc::channel(4);
-    let start = StartRunCommand { prompt: "repeat x".to_owned(), ..StartRunCommand::default() };
+    let start = StartRunCommand { prompt: "write x 50000 times".to_owned(), ..StartRunCommand::default() };
     commands.send(RunCommand { command: Some(Command::Start(start)) }).await.unwrap();
     let events = client::agent(channel.clone()).run(ReceiverStream::new(outbox)).await.unwrap();
     (commands, events.into_inner())

@@ -40,7 +40,7 @@ fn a_fresh_machine_gets_an_answer_and_one_notice_naming_the_model() {
     }
     assert_eq!(output.code, 0);
     let again = home.run(&["run", "-c", "hello"]);
-    let continues = "continues hello, 2 messages\n";
+    let continues = "continues hello, 2 messages\nno file was changed\n";
     assert_eq!((again.stderr.as_str(), again.code), (continues, 0), "the session has said so");
     let quiet = home.run(&["run", "--new", "--quiet", "hello"]);
     assert_eq!((quiet.stderr.as_str(), quiet.code), ("", 0));
@@ -122,7 +122,7 @@ fn the_best_file_on_the_machine_answers_for_an_agent_that_names_none() {
 
     home.run(&["models", "use", "Tiny-Base"]).success();
     let output = home.run(&["run", "--new", "hello"]);
-    assert_eq!((output.stderr.as_str(), output.code), ("", 0), "{output:?}");
+    assert_eq!((output.stderr.as_str(), output.code), ("no file was changed\n", 0), "{output:?}");
     assert_eq!(status(&home)["model_server"]["model"], "Tiny-Base");
 }
 

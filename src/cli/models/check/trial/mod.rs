@@ -11,7 +11,7 @@ use self::tasks::{Task, tasks};
 use super::measure::request;
 use crate::{
     config::ToolsConfig,
-    core::{Cancel, OwnListeners, Sampling, ToolDef},
+    core::{Cancel, OwnListeners, Sampling, ToolDef, ToolNature},
     models::profile::{Calling, TaskResults},
     provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole, VERY_SMALL_MODEL},
     tools::builtin,
@@ -140,8 +140,9 @@ fn describe(calling: Calling) -> &'static str {
 /// Returns the file tools of a run.
 fn tools() -> Arc<[ToolDef]> {
     let all = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
-    let defs = all.iter().map(|tool| tool.def()).filter(|def| def.name != "web_fetch");
-    defs.collect()
+    let defs = all.iter().map(|tool| tool.def()).filter(|def| def.nature != ToolNature::Fetches);
+    // A task is one request, so that the content of a file has to stand in the step.
+    defs.map(|def| ToolDef { whole_file: None, ..def }).collect()
 }
 
 struct Runner<'a> {
