@@ -121,7 +121,7 @@ impl Removal<'_> {
         match change(workspace) {
             Err(PlaceError::Io(Errno::ACCESS)) => {
                 let parent = path.parent().unwrap_or(path);
-                self.opened.push((parent.to_owned(), workspace.open_up(parent)?));
+                self.opened.push((parent.to_owned(), workspace.set_dir_mode(parent, 0o700)?));
                 change(workspace)
             }
             done => done,
@@ -319,7 +319,7 @@ impl<'a> Plan<'_, 'a> {
 fn names_in(workspace: &Workspace, dir: &Path) -> Result<Vec<OsString>, PlaceError> {
     let list = || Dir::read_from(workspace.open_real_dir(dir)?);
     let listing = list().or_else(|_| {
-        workspace.open_up(dir).ok(); // the next attempt says what is wrong
+        workspace.set_dir_mode(dir, 0o700).ok(); // the next attempt says what is wrong
         list()
     })?;
     let names = listing.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());

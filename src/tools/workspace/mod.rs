@@ -7,6 +7,7 @@
 mod error;
 mod identity;
 mod location;
+mod metadata;
 mod opened;
 mod opened_dirs;
 mod path;
@@ -20,7 +21,6 @@ pub(super) mod tests;
 
 pub use error::FileError;
 pub(super) use location::{ExistingFile, Location, Record};
-pub(super) use opened::open_listed;
 pub(super) use opened_dirs::OpenedDirs;
 pub use path::InnerPath;
 pub(super) use place::{Found, Place, PlaceError, Temporary};

@@ -1,17 +1,13 @@
 //! Looks at a place without reading it, and moves what is there. The cleaning after a command needs no more.
 
-use std::{
-    os::fd::AsFd as _,
-    path::Path,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::{
-    fs::{self, AtFlags, FileType, Mode},
+    fs::{self, AtFlags, FileType},
     io::Errno,
 };
 
-use super::{Found, Place, PlaceError, Workspace, enter_dir, identity, names};
+use super::{Found, Place, PlaceError, identity, names};
 use crate::journal::FileState;
 
 impl Place {
@@ -75,43 +71,5 @@ impl Place {
             let _ = other;
             Err(Errno::NOSYS.into())
         }
-    }
-}
-
-impl Workspace {
-    /// Lets the owner list and change the directory of a real path, and returns the mode that it had. No link is followed.
-    ///
-    /// # Errors
-    ///
-    /// Any [`PlaceError`] but those about changes.
-    pub(in crate::tools) fn open_up(&self, path: &Path) -> Result<u32, PlaceError> {
-        self.set_dir_mode(path, Mode::RWXU.as_raw_mode())
-    }
-
-    /// Sets the permission bits of the directory of a real path, and returns those that it had.
-    ///
-    /// # Errors
-    ///
-    /// As [`Workspace::open_up`].
-    #[cfg(target_os = "linux")]
-    pub(in crate::tools) fn set_dir_mode(&self, path: &Path, mode: u32) -> Result<u32, PlaceError> {
-        use std::os::fd::AsRawFd as _;
-        let inner = match self.place(path) {
-            _ if path.as_os_str().is_empty() => None,
-            place => {
-                let place = place?.ok_or(Errno::NOENT)?;
-                Some(enter_dir(place.dir.as_fd(), &place.name)?)
-            }
-        };
-        // The mode of a handle that only names a directory is set through its path.
-        let handle = inner.as_ref().unwrap_or(&self.root);
-        let before = fs::fstat(handle)?.st_mode & 0o7777;
-        fs::chmod(format!("/proc/self/fd/{}", handle.as_raw_fd()), Mode::from_raw_mode(mode))?;
-        Ok(before)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(in crate::tools) fn set_dir_mode(&self, _: &Path, _: u32) -> Result<u32, PlaceError> {
-        Err(Errno::NOSYS.into())
     }
 }
