@@ -10,6 +10,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest as _, Sha256};
 
+use super::{Metadata, os_text};
 use crate::core::hex;
 
 /// The state of a path, now or at an earlier time.
@@ -22,10 +23,12 @@ pub enum FileState {
         bytes: u64,
         /// The permission bits.
         mode: u32,
+        #[serde(default, skip_serializing_if = "Metadata::is_unknown")]
+        metadata: Metadata,
     },
     /// A symbolic link.
     Link {
-        #[serde(with = "path_text")]
+        #[serde(with = "os_text")]
         target: PathBuf,
     },
     Dir {
@@ -37,7 +40,8 @@ pub enum FileState {
 
 impl FileState {
     pub fn file(content: &[u8], mode: u32) -> Self {
-        Self::File { sha256: ContentHash::of(content), bytes: content.len() as u64, mode: mode & 0o7777 }
+        let sha256 = ContentHash::of(content);
+        Self::File { sha256, bytes: content.len() as u64, mode: mode & 0o7777, metadata: Metadata::default() }
     }
 
     /// Returns true if both are the same but for their permission bits.
@@ -61,8 +65,22 @@ impl FileState {
     #[must_use]
     pub fn with_mode(self, mode: u32) -> Self {
         match self {
-            Self::File { sha256, bytes, .. } => Self::File { sha256, bytes, mode },
+            Self::File { sha256, bytes, metadata, .. } => Self::File { sha256, bytes, mode, metadata },
             Self::Dir { .. } => Self::Dir { mode },
+            other => other,
+        }
+    }
+
+    /// Returns the metadata of a file. Nothing is known of those of anything else.
+    pub fn metadata(&self) -> Metadata {
+        if let Self::File { metadata, .. } = self { metadata.clone() } else { Metadata::default() }
+    }
+
+    /// Returns the same file with other metadata.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Metadata) -> Self {
+        match self {
+            Self::File { sha256, bytes, mode, .. } => Self::File { sha256, bytes, mode, metadata },
             other => other,
         }
     }
@@ -80,7 +98,7 @@ pub struct Change {
     /// The time of the record, in milliseconds since 1970.
     pub at: u64,
     /// Relative to the working directory, without links, `.` and `..`. Empty for the working directory itself.
-    #[serde(serialize_with = "path_text::serialize", deserialize_with = "inner_path")]
+    #[serde(serialize_with = "os_text::serialize", deserialize_with = "inner_path")]
     pub path: PathBuf,
     pub before: FileState,
     pub after: FileState,
@@ -172,13 +190,13 @@ impl ContentHasher {
     /// Returns the state of a file with this content and this mode.
     pub fn finish(self, mode: u32) -> FileState {
         let sha256 = ContentHash(self.digest.finalize().into());
-        FileState::File { sha256, bytes: self.bytes, mode: mode & 0o7777 }
+        FileState::File { sha256, bytes: self.bytes, mode: mode & 0o7777, metadata: Metadata::default() }
     }
 }
 
 /// Accepts only a path that stays below the directory that it is relative to.
 pub(super) fn inner_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-    let path = path_text::deserialize(deserializer)?;
+    let path: PathBuf = os_text::deserialize(deserializer)?;
     if is_inner(&path) {
         Ok(path)
     } else {
@@ -190,40 +208,4 @@ fn is_inner(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     plain && !bytes.contains(&0) && !bytes.ends_with(b"/") && !bytes.windows(2).any(|w| w == b"//")
-}
-
-/// A path as text, or as its bytes if it is not UTF-8.
-pub(super) mod path_text {
-    use std::{
-        ffi::OsString,
-        os::unix::ffi::{OsStrExt as _, OsStringExt as _},
-    };
-
-    use super::{Deserialize, Deserializer, Path, PathBuf, Serializer};
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum PathText {
-        Text(String),
-        Bytes(Vec<u8>),
-    }
-
-    pub(in crate::journal) fn serialize<S: Serializer>(
-        path: &Path,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        match path.to_str() {
-            Some(text) => serializer.serialize_str(text),
-            None => serializer.collect_seq(path.as_os_str().as_bytes()),
-        }
-    }
-
-    pub(in crate::journal) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<PathBuf, D::Error> {
-        Ok(match PathText::deserialize(deserializer)? {
-            PathText::Text(text) => PathBuf::from(text),
-            PathText::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
-        })
-    }
 }

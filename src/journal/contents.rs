@@ -76,7 +76,7 @@ impl Contents {
         }
         make_dir_of(&path)?;
         let mut temp = new_file_in(&self.root)?;
-        temp.write_all(content).context(temp.path())?;
+        temp.as_file_mut().write_all(content).context(temp.path())?;
         sync(temp.as_file()).context(temp.path())?;
         temp.persist(&path).map_err(|error| error.error).context(&path)?;
         sync_dir(&path)?;

@@ -7,6 +7,8 @@
 mod change;
 mod contents;
 mod entry;
+mod metadata;
+mod os_text;
 mod prune;
 mod read;
 mod tree;
@@ -17,6 +19,7 @@ mod tests;
 pub use change::{Change, ContentHash, ContentHasher, FileState};
 pub use contents::{Contents, Kept};
 pub use entry::{Entry, EntryHead, NewChange, Undoes};
+pub use metadata::{Attribute, Metadata};
 pub use prune::Pruned;
 pub use read::{OpenCommand, StoredEntry};
 pub use tree::{FileStamp, SeenFiles, TreeFile, parse_tree, tree_bytes};
@@ -79,7 +82,12 @@ impl JournalError {
     /// has the whole error.
     pub fn reason(&self) -> String {
         tracing::error!(error = error_chain(self), "a change was not recorded");
-        self.io().map_or_else(|| "the journal cannot be written".to_owned(), ToString::to_string)
+        let Some(error) = self.io() else { return "the journal cannot be written".to_owned() };
+        let kind = error.kind();
+        // The text of an error of a temporary file has its path.
+        let is_of_file = error.raw_os_error().is_none()
+            && !matches!(kind, io::ErrorKind::Other | io::ErrorKind::InvalidData);
+        if is_of_file { kind.to_string() } else { error.to_string() }
     }
 
     fn io(&self) -> Option<&io::Error> {

@@ -185,3 +185,20 @@ fn runs_are_found_by_the_start_of_their_ids() {
     assert!(matches!(test.journal.resolve(""), Err(JournalError::NotFound(_))));
     assert_eq!(test.journal.heads().unwrap()[0].run, entries[1].head().run, "the newest is first");
 }
+
+#[test]
+fn the_reason_for_the_model_has_no_path_of_the_data_directory() {
+    let error = crate::config::file::new_file_in(Path::new("/nonexistent/home")).unwrap_err();
+    assert!(error.source.to_string().contains("/nonexistent/home"), "{error:?}");
+    assert_eq!(JournalError::from(error).reason(), "entity not found");
+}
+
+/// The journal of an earlier version.
+#[test]
+fn a_state_without_metadata_is_read() {
+    let hash = ContentHash::of(b"x");
+    let line = format!(r#"{{"kind":"file","sha256":"{hash}","bytes":1,"mode":420}}"#);
+    let state: FileState = serde_json::from_str(&line).unwrap();
+    assert_eq!(state, FileState::file(b"x", 0o644));
+    assert_eq!(serde_json::to_string(&state).unwrap(), line);
+}

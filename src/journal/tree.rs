@@ -8,10 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ContentHash, FileState, Journal,
-    change::{inner_path, path_text},
-};
+use super::{FileState, Journal, change::inner_path, os_text};
 use crate::config::DirId;
 
 /// The number of directories of which it is remembered which files were stored.
@@ -21,7 +18,7 @@ const MAX_DIRS: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeFile {
     /// Relative to the working directory.
-    #[serde(serialize_with = "path_text::serialize", deserialize_with = "inner_path")]
+    #[serde(serialize_with = "os_text::serialize", deserialize_with = "inner_path")]
     pub path: PathBuf,
     pub state: FileState,
     /// It is a file whose content is not in the journal. Its state is not known.
@@ -42,7 +39,7 @@ pub struct FileStamp {
 }
 
 /// Files whose contents the journal has, with the stamps that they had then.
-pub type SeenFiles = HashMap<PathBuf, (FileStamp, ContentHash, u64)>;
+pub type SeenFiles = HashMap<PathBuf, (FileStamp, FileState)>;
 
 /// Returns the record of a tree, one line for each entry.
 pub fn tree_bytes(files: &[TreeFile]) -> Vec<u8> {

@@ -32,8 +32,9 @@ use crate::{
 /// Take back what a run has changed
 ///
 /// Without an argument this is the last run that changed something in this directory. What will be done is shown first,
-/// and nothing is done without a yes. Contents, modes, links and deletions are restored, and directories that the run
-/// made are removed if nothing else is in them. A file that something else has changed since stays as it is, and is named.
+/// and nothing is done without a yes. Contents, modes, times, extended attributes, links and deletions are restored, and
+/// directories that the run made are removed if nothing else is in them. A file that something else has changed since
+/// stays as it is, and is named.
 ///
 /// An undo can itself be taken back: `kontekst undo --list` names the undo, and `kontekst undo ID` reverses it.
 #[derive(Debug, clap::Args)]
@@ -274,7 +275,8 @@ fn finish(plan: &UndoPlan, undone: &[UndonePath], json: bool) -> Result<ExitCode
         return Ok(ExitCode::SUCCESS);
     }
     let were = if refused.len() == 1 { "was" } else { "were" };
-    let error = CliError::failed(format!("{} {were} not restored", paths(refused.len())));
+    let error = CliError::failed(format!("{} {were} not restored", paths(refused.len())))
+        .hint("once the reason is gone, the same command restores the rest");
     Err(refused.iter().take(20).fold(error, |error, (path, reason)| error.cause(format!("{path}: {reason}"))))
 }
 

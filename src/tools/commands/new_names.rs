@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     core::Cancel,
-    journal::FileState,
+    journal::{FileState, Metadata},
     tools::{
         WorkDir, Workspace,
         protected::{Content, Inventory, Item, ItemKind, git_files},
@@ -227,7 +227,9 @@ pub(super) fn restore(
         found = Found::missing();
     }
     match content {
-        Some(Content::Text(text)) => place.finish(place.write(text.as_bytes(), 0o644)?, &found)?,
+        Some(Content::Text(text)) => {
+            place.finish(place.write(text.as_bytes(), 0o644, &Metadata::default())?, &found)?;
+        }
         Some(Content::Link(target)) => place.link(&found, target)?,
         Some(Content::Unknown) => return Err(PlaceError::Changed),
         None => place.remove(&found)?,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{FileType, readlinkat},
+    fs::{AtFlags, FileType, readlinkat, statat},
     io::Errno,
 };
 
@@ -69,7 +69,10 @@ impl Inventory {
         goes_on: &mut dyn FnMut(usize) -> bool,
     ) -> Option<Self> {
         let mut look = Look::new(workspace);
-        look.all(goes_on).then_some(look.inventory)
+        look.all(goes_on).then(|| {
+            look.add_other_names();
+            look.inventory
+        })
     }
 
     /// Looks at the tree after a command. A directory that is not in `unreadable` and cannot be listed any more is open to its
@@ -147,6 +150,8 @@ struct Look<'a> {
     entries: usize,
     /// The directories that are never opened to their owner, and those that are open.
     opening: Option<(&'a BTreeSet<PathBuf>, OpenedDirs)>,
+    /// The inodes of protected files that have other names (hard links).
+    linked: BTreeSet<u64>,
 }
 
 impl<'a> Look<'a> {
@@ -158,6 +163,7 @@ impl<'a> Look<'a> {
             above: names_above(workspace),
             entries: 0,
             opening: None,
+            linked: BTreeSet::new(),
         }
     }
 
@@ -282,6 +288,7 @@ impl<'a> Look<'a> {
     }
 
     fn item(&mut self, fd: &OwnedFd, path: PathBuf, entry: &DirEntry) {
+        self.note_other_names(fd, entry);
         let kind = match entry.kind {
             FileType::RegularFile => ItemKind::File,
             FileType::Directory => ItemKind::Dir,
@@ -289,6 +296,41 @@ impl<'a> Look<'a> {
             _ => ItemKind::Special,
         };
         self.inventory.items.insert(path, Item { kind, inode: entry.inode });
+    }
+}
+
+impl Look<'_> {
+    fn note_other_names(&mut self, fd: &OwnedFd, entry: &DirEntry) {
+        let stat = || statat(fd, &*entry.name, AtFlags::SYMLINK_NOFOLLOW);
+        if entry.kind == FileType::RegularFile && stat().is_ok_and(|stat| stat.st_nlink > 1) {
+            self.linked.insert(entry.inode);
+        }
+    }
+
+    /// Adds the other names of protected files: what is written under one name is written under all.
+    fn add_other_names(&mut self) {
+        let is_dir = |item: &Item| item.kind == ItemKind::Dir;
+        let dirs = self.inventory.items.iter().filter(|(_, item)| is_dir(item)).map(|(path, _)| path.clone());
+        let mut dirs: Vec<PathBuf> = dirs.collect();
+        while let Some(dir) = dirs.pop() {
+            let Ok((fd, entries)) = self.workspace.list_real_dir(&dir) else { continue };
+            entries.iter().for_each(|entry| self.note_other_names(&fd, entry));
+            let inner = entries.into_iter().filter(|entry| entry.kind == FileType::Directory);
+            dirs.extend(inner.map(|entry| dir.join(entry.name)));
+        }
+        dirs.extend((!self.linked.is_empty()).then(PathBuf::new));
+        while let Some(dir) = dirs.pop() {
+            let Ok((fd, entries)) = self.workspace.list_real_dir(&dir) else { continue };
+            for entry in entries {
+                let path = dir.join(&entry.name);
+                let is_covered = || path.ancestors().any(|above| self.inventory.items.contains_key(above));
+                if entry.kind == FileType::Directory {
+                    dirs.push(path);
+                } else if self.linked.contains(&entry.inode) && !is_covered() {
+                    self.item(&fd, path, &entry);
+                }
+            }
+        }
     }
 }
 
@@ -401,6 +443,26 @@ mod tests {
                 "node_modules/a/hooks"
             ]
         );
+    }
+
+    #[test]
+    fn a_protected_file_is_protected_under_each_of_its_names() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [".git/hooks/a/x", ".vscode/tasks.json", ".env", "src/main.rs"] {
+            put(dir.path(), path);
+        }
+        fs::create_dir_all(dir.path().join("tools/b")).unwrap();
+        for (from, to) in [
+            (".git/hooks/a/x", "tools/b/hook"),
+            (".vscode/tasks.json", ".git/tasks"),
+            (".env", "env"),
+            ("src/main.rs", "src/same.rs"),
+        ] {
+            fs::hard_link(dir.path().join(from), dir.path().join(to)).unwrap();
+        }
+        let found = inventory(dir.path());
+        let expect = [".env", ".git/hooks", ".git/tasks", ".vscode", "env", "tools/b/hook"];
+        assert_eq!(names(found.items.keys()), expect);
     }
 
     #[test]

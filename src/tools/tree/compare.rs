@@ -11,7 +11,7 @@ use super::{
     scan::{Kind, Scan, Seen},
 };
 use crate::{
-    journal::{FileState, NewChange, TreeFile},
+    journal::{FileState, Metadata, NewChange, TreeFile},
     tools::{
         Workspace,
         workspace::{OpenedDirs, PlaceError},
@@ -51,6 +51,12 @@ pub(super) fn changes_since(
             None => state_at(workspace, &mut opened, &file.path),
             Some(now) => state(workspace, &mut opened, &file.path, now),
         };
+        // An earlier version has recorded no metadata.
+        let now = if file.state.metadata() == Metadata::default() {
+            now.with_metadata(Metadata::default())
+        } else {
+            now
+        };
         if now != file.state {
             let change = NewChange::of(file.path.clone(), file.state.clone(), now);
             changes.push(NewChange { not_kept: file.not_kept, ..change });
@@ -58,7 +64,7 @@ pub(super) fn changes_since(
     }
     for (path, now) in &after.entries {
         if !paths.contains(&**path) {
-            let now = state(workspace, &mut opened, path, now);
+            let now = state(workspace, &mut opened, path, now).with_metadata(Metadata::default());
             changes.push(NewChange::of(path.clone(), FileState::Missing, now));
         }
     }

@@ -10,13 +10,13 @@ mod scan;
 mod tests;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
 use super::{WorkDir, Workspace, workspace::OpenedDirs};
 use crate::journal::{
-    Change, Entry, FileStamp, FileState, JournalError, NewChange, OpenCommand, TreeFile, parse_tree,
+    Change, Entry, FileStamp, FileState, JournalError, Kept, NewChange, OpenCommand, TreeFile, parse_tree,
     tree_bytes,
 };
 use compare::{changes_since, is_racy};
@@ -27,7 +27,8 @@ const MAX_ENTRIES: usize = 50_000;
 /// The most entries of a tree that is compared with what was recorded. A command can make many.
 const MAX_ENTRIES_AFTER: usize = 500_000;
 /// The reason why a tree is not compared.
-const TOO_MANY: &str = "there are more than 500000 files and directories now";
+const TOO_MANY: &str =
+    "there are more than 500000 files and directories now, or paths of more than 4096 bytes";
 /// The most bytes of contents that are kept before one command.
 const MAX_BYTES: u64 = 256 << 20;
 
@@ -57,7 +58,8 @@ impl NotCovered {
         const NAMED: usize = 6;
         if self.everything {
             return format!(
-                "\n`kontekst undo` will not cover this: there are more than {MAX_ENTRIES} files."
+                "\n`kontekst undo` will not cover this: there are more than {MAX_ENTRIES} files, or paths of more \
+                 than 4096 bytes."
             );
         }
         // Commands may hardly write in `.git`, and everybody knows that it is there.
@@ -101,9 +103,7 @@ impl TreeBefore<'_> {
         let found = scan.entries.iter().find(|(_, seen)| was_here(seen)).map(|(path, _)| path);
         found.or_else(|| left_out().map(|(path, _)| path)).cloned()
     }
-}
 
-impl TreeBefore<'_> {
     /// Returns a line that says that nothing of the command can be taken back, if that is so.
     pub(super) fn note(self) -> Option<String> {
         let everything = NotCovered { everything: true, ..NotCovered::default() };
@@ -205,7 +205,7 @@ fn keep_usable(workspace: &Workspace, before: u32) -> Option<[NewChange; 2]> {
     if before & USABLE & !now == 0 {
         return None;
     }
-    workspace.set_root_mode(before).ok()?;
+    workspace.set_dir_mode(Path::new(""), before).ok()?;
     let [before, now] = [before, now].map(|mode| FileState::Dir { mode });
     let change = |from: &FileState, to: &FileState| NewChange::of(PathBuf::new(), from.clone(), to.clone());
     Some([change(&before, &now), change(&now, &before)])
@@ -269,23 +269,25 @@ fn keep(
             scan::Kind::File if over.contains(path) => None,
             scan::Kind::File => {
                 let stamp = seen.stamp;
-                let is_known = known.get(path).filter(|(of, ..)| *of == stamp);
-                let content = match is_known {
-                    Some((_, sha256, bytes)) => Some((*sha256, *bytes)),
+                let is_known = known.get(path).filter(|(of, _)| *of == stamp);
+                let state = match is_known {
+                    Some((_, state)) => Some(state.clone()),
                     None => match opened.open_file(workspace, path) {
-                        Some(file) => journal.contents().keep_file(&file, limits.file_bytes)?.map(|kept| {
-                            added += if kept.new { kept.bytes } else { 0 };
-                            new += usize::from(kept.new);
-                            (kept.hash, kept.bytes)
-                        }),
+                        Some((file, metadata)) => {
+                            journal.contents().keep_file(&file, limits.file_bytes)?.map(|kept| {
+                                added += if kept.new { kept.bytes } else { 0 };
+                                new += usize::from(kept.new);
+                                let Kept { hash: sha256, bytes, .. } = kept;
+                                FileState::File { sha256, bytes, mode: seen.mode, metadata }
+                            })
+                        }
                         None => None,
                     },
                 };
-                content.map(|(sha256, bytes)| {
+                state.inspect(|state| {
                     if !is_racy(seen, SystemTime::now()) {
-                        known.insert(path.clone(), (stamp, sha256, bytes));
+                        known.insert(path.clone(), (stamp, state.clone()));
                     }
-                    FileState::File { sha256, bytes, mode: seen.mode }
                 })
             }
             scan::Kind::Link(target) => Some(FileState::Link { target: target.clone() }),

@@ -3,10 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
-    os::{
-        fd::{AsFd as _, OwnedFd},
-        unix::ffi::OsStringExt as _,
-    },
+    os::{fd::OwnedFd, unix::ffi::OsStringExt as _},
     path::{Path, PathBuf},
 };
 
@@ -22,12 +19,12 @@ use crate::{
     tools::{
         Workspace,
         gitignore::IgnoreRules,
-        workspace::{DirEntry, entries_of, open_listed},
+        workspace::{DirEntry, OpenedDirs, entries_of},
     },
 };
 
-/// The deepest directory that is looked into. Each level holds an open handle.
-const MAX_DEPTH: usize = 64;
+/// The most bytes of a path. Programs cannot name what has a longer one.
+const MAX_PATH: usize = 4096;
 /// Directories that are left out by their names. What is in them is made again, or belongs to git.
 const LEFT_OUT: [&str; 7] =
     [".git", "node_modules", "target", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
@@ -85,7 +82,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// There are too many entries.
+/// There are too many entries, or too long paths.
 #[derive(Debug)]
 pub(super) struct TooMany;
 
@@ -100,9 +97,7 @@ pub(super) fn scan(
         let seen = Seen { state: Kind::Dir, mode: stat.st_mode & 0o7777, stamp: stamp(&stat) };
         walk.scan.entries.insert(PathBuf::new(), seen);
     }
-    if let Ok((root, _opened)) = workspace.list_root() {
-        walk.directory(&root, Path::new(""), 0, workspace.outer_rules())?;
-    }
+    walk.all()?;
     Ok(walk.scan)
 }
 
@@ -130,35 +125,50 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn directory(
+    /// Looks at all directories. Each is opened by its path, so that no depth needs more open handles than another.
+    fn all(&mut self) -> Result<(), TooMany> {
+        let mut opened = OpenedDirs::to_look();
+        let mut open = vec![(PathBuf::new(), None, self.workspace.outer_rules().clone())];
+        while let Some((path, seen, rules)) = open.pop() {
+            let open_dir = || self.workspace.place(&path).ok()??.open_dir().ok();
+            let dir = open_dir().or_else(|| {
+                opened.enter(self.workspace, &path);
+                open_dir()
+            });
+            match (dir, seen) {
+                (Some(dir), None) => self.list(&dir, &path, &rules, &mut open)?,
+                (Some(dir), Some(seen)) if !self.leaves_out(&path, &seen, &dir, &rules) => {
+                    self.add(path.clone(), seen)?;
+                    self.list(&dir, &path, &rules, &mut open)?;
+                }
+                // What belongs to another user and cannot be listed is named like everything that is left out.
+                (dir, Some(seen)) => {
+                    let id = dir.and_then(|dir| DirId::of(&dir).ok());
+                    self.scan.left_out.insert(path, id.unwrap_or_else(|| seen.id()));
+                }
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn list(
         &mut self,
         dir: &OwnedFd,
         path: &Path,
-        depth: usize,
         rules: &IgnoreRules,
+        open: &mut Vec<(PathBuf, Option<Seen>, IgnoreRules)>,
     ) -> Result<(), TooMany> {
         let rules = self.rules_in(path, rules);
         self.scan.rules.insert(path.to_owned(), rules.clone());
         let Ok(listing) = entries_of(dir) else { return Ok(()) };
         for DirEntry { name, .. } in listing.flatten() {
             let path = path.join(&name);
-            let Some((seen, is_dir)) = look(dir, &name) else { continue };
-            if !is_dir {
-                self.add(path, seen)?;
-                continue;
-            }
-            match open_listed(dir.as_fd(), &name) {
-                Ok((inner, _opened)) if !self.leaves_out(&path, depth, &seen, &inner, &rules) => {
-                    self.add(path.clone(), seen)?;
-                    self.directory(&inner, &path, depth + 1, &rules)?;
-                }
-                // What belongs to another user and cannot be listed is named like everything that is left out.
-                Ok((inner, _)) => {
-                    self.scan.left_out.insert(path, DirId::of(&inner).unwrap_or(seen.id()));
-                }
-                Err(_) => {
-                    self.scan.left_out.insert(path, seen.id());
-                }
+            match look(dir, &name) {
+                Some((_, true)) if open.len() > self.limits.entries => return Err(TooMany),
+                Some((seen, true)) => open.push((path, Some(seen), rules.clone())),
+                Some((seen, false)) => self.add(path, seen)?,
+                None => {}
             }
         }
         Ok(())
@@ -166,7 +176,7 @@ impl Walk<'_> {
 
     fn add(&mut self, path: PathBuf, seen: Seen) -> Result<(), TooMany> {
         // The root is one of them.
-        if self.scan.entries.len() > self.limits.entries {
+        if self.scan.entries.len() > self.limits.entries || path.as_os_str().len() > MAX_PATH {
             return Err(TooMany);
         }
         self.scan.entries.insert(path, seen);
@@ -180,9 +190,8 @@ impl Walk<'_> {
         }
     }
 
-    fn leaves_out(&self, path: &Path, depth: usize, seen: &Seen, dir: &OwnedFd, rules: &IgnoreRules) -> bool {
-        let by_name = path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|left_out| name == *left_out));
-        if by_name || depth >= MAX_DEPTH {
+    fn leaves_out(&self, path: &Path, seen: &Seen, dir: &OwnedFd, rules: &IgnoreRules) -> bool {
+        if path.file_name().is_some_and(|name| LEFT_OUT.iter().any(|left_out| name == *left_out)) {
             return true;
         }
         let ignored = || rules.is_ignored(&path.to_string_lossy(), true);

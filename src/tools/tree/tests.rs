@@ -61,7 +61,9 @@ fn every_kind_of_change_is_found_and_taken_back() {
             "link",
             "mode",
             "new",
-            "rewritten"
+            "rewritten",
+            // Its time is another one.
+            "same"
         ]
     );
     let run = test.run.clone();
@@ -120,7 +122,10 @@ fn what_is_left_out_is_named_and_not_touched() {
 #[test]
 fn a_tree_with_too_many_files_is_said() {
     let everything = NotCovered { everything: true, ..NotCovered::default() };
-    assert_eq!(everything.note(), "\n`kontekst undo` will not cover this: there are more than 50000 files.");
+    assert_eq!(
+        everything.note(),
+        "\n`kontekst undo` will not cover this: there are more than 50000 files, or paths of more than 4096 bytes."
+    );
     let test = TestUndo::new();
     (0..11).for_each(|n| test.put(&format!("f{n}"), ""));
     assert!(
@@ -265,4 +270,20 @@ fn a_tree_that_cannot_be_compared_any_more_is_an_error_and_not_an_empty_list() {
     let (kept, workspace) = ([kept("")], test.work_dir.workspace());
     assert!(compare(workspace, entries(2), &kept).is_err());
     assert_eq!(compare(workspace, entries(3), &kept).unwrap().len(), 4);
+}
+
+#[test]
+fn a_deep_tree_is_covered_or_said_not_to_be() {
+    let mut test = TestUndo::new();
+    let deep: PathBuf = (0..300).map(|_| "d").collect();
+    fs::create_dir_all(test.file("").join(&deep)).unwrap();
+    fs::write(test.file("").join(&deep).join("f"), "deep\n").unwrap();
+    test.command("rm -r d");
+    let run = test.run.clone();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(fs::read_to_string(test.file("").join(&deep).join("f")).unwrap(), "deep\n");
+    test.command(
+        "rm -r d; i=0; while [ $i -lt 20 ]; do n=$(printf %0250d $i); mkdir $n; cd -P $n; i=$((i+1)); done",
+    );
+    assert!(not_covered(&test.work_dir).everything);
 }

@@ -5,6 +5,8 @@
 
 mod left_behind;
 #[cfg(test)]
+mod metadata_tests;
+#[cfg(test)]
 mod model_tests;
 mod preview;
 mod restore;
@@ -26,7 +28,7 @@ use super::{
 };
 use crate::{
     core::hex,
-    journal::{Change, FileState, Journal, JournalError, StoredEntry},
+    journal::{Change, FileState, Journal, JournalError, Metadata, StoredEntry},
 };
 
 /// The changes that an undo would make.
@@ -262,13 +264,16 @@ fn state_before(now: &FileState, chain: &[&Change]) -> Option<(FileState, bool)>
     Some((state, not_kept))
 }
 
-/// Returns what was there before a change. A mode that somebody else has set since stays.
+/// Returns what was there before a change. A mode and metadata that somebody else has set since stay.
 fn before_of(change: &Change, now: &FileState) -> FileState {
     let same_kind = std::mem::discriminant(&change.before) == std::mem::discriminant(&change.after);
-    match (change.before.mode(), change.after.mode(), now.mode()) {
+    let state = match (change.before.mode(), change.after.mode(), now.mode()) {
         (Some(before), Some(after), Some(now)) if same_kind && (before == after || now != after) => {
             change.before.clone().with_mode(now)
         }
         _ => change.before.clone(),
-    }
+    };
+    let [before, after, now] = [&change.before, &change.after, now].map(FileState::metadata);
+    let is_same_content = change.before.is_same_content(&change.after);
+    state.with_metadata(Metadata::before(&before, &after, &now, is_same_content))
 }

@@ -70,6 +70,7 @@ fn head(name: &str, now: &FileState, to: &FileState) -> String {
     };
     match (now.mode(), to.mode()) {
         (Some(now), Some(to)) if now != to => format!("{line} (mode {now:03o} becomes {to:03o})\n"),
+        _ if now.is_same_content(to) => format!("{line} (modification time or extended attributes)\n"),
         _ => format!("{line}\n"),
     }
 }

@@ -9,7 +9,7 @@ use super::{BATCH_BYTES, BATCH_PATHS, PlannedFile, UndoPlan, UndoStep};
 use crate::{
     journal::{FileState, Journal, JournalError, NewChange},
     tools::{
-        WorkDir, Workspace,
+        FileError, WorkDir, Workspace,
         workspace::{Found, OpenedDirs, Place, PlaceError, Record, Temporary},
     },
 };
@@ -145,7 +145,14 @@ impl Batch<'_> {
         let ready: Vec<Result<_, RestoreError>> = ready.collect();
         let recorded = if changes.is_empty() { Ok(()) } else { record(changes) };
         if let Err(error) = recorded {
-            return steps.iter().map(|_| RestoreResult::Refused(error.message())).collect();
+            let reason = match error {
+                // The path is that of one of them.
+                FileError::NotRecorded(_, reason) => {
+                    format!("what it is now cannot be kept for `kontekst undo`: {reason}")
+                }
+                other => other.message(),
+            };
+            return steps.iter().map(|_| RestoreResult::Refused(reason.clone())).collect();
         }
         let mut written = Vec::new();
         let made = ready.into_iter().enumerate().map(|(index, ready)| {
@@ -158,11 +165,15 @@ impl Batch<'_> {
         let synced = if written.is_empty() { Ok(()) } else { self.workspace.sync() };
         for Written { index, place, found, temporary } in written {
             self.opened.go_to(self.workspace, steps[index].path);
-            results[index] = match &synced {
-                Ok(()) => place.finish(temporary, &found).map_err(RestoreError::from),
+            let found = synced.as_ref().map_err(|error| RestoreError::NotSynced(error.to_string())).and_then(
+                // Another name of the same file may have got its content, which shows in its times.
+                |_| if found.names <= 1 { Ok(found) } else { Ok(self.look(&steps[index])?) },
+            );
+            results[index] = match found {
+                Ok(found) => place.finish(temporary, &found).map_err(RestoreError::from),
                 Err(error) => {
                     place.discard(&temporary);
-                    Err(RestoreError::NotSynced(error.to_string()))
+                    Err(error)
                 }
             };
         }
@@ -179,7 +190,9 @@ impl Batch<'_> {
 
     fn look(&mut self, step: &Step<'_>) -> Result<Found, PlaceError> {
         let found = self.opened.look(self.workspace, step.path, self.limit)?;
-        if found.state == step.now { Ok(found) } else { Err(PlaceError::Changed) }
+        // The metadata are set already if an earlier step has set them under another name of the file.
+        let is_set = found.state.is_same_content(&step.now) && found.state == *step.to;
+        if found.state == step.now || is_set { Ok(found) } else { Err(PlaceError::Changed) }
     }
 
     fn make(
@@ -198,13 +211,15 @@ impl Batch<'_> {
         let Some(place) = self.workspace.place(step.path)? else { return Err(RestoreError::NoDirectory) };
         match step.to {
             FileState::Missing => place.remove(&found)?,
-            FileState::File { mode, .. } => match content {
+            FileState::File { mode, metadata, .. } => match content {
                 Some(content) => {
-                    let temporary = place.write(&content, *mode)?;
+                    let temporary = place.write(&content, *mode, metadata)?;
                     return Ok(Some(Written { index, place, found, temporary }));
                 }
-                None if found.names > 1 => return Err(RestoreError::OtherNames),
-                None => place.set_mode(&found, *mode)?,
+                None if found.names > 1 && found.state.mode() != Some(*mode) => {
+                    return Err(RestoreError::OtherNames);
+                }
+                None => place.set_metadata(&found, *mode, metadata)?,
             },
             FileState::Link { target } => place.link(&found, target)?,
             FileState::Dir { mode } => {

@@ -540,3 +540,44 @@ fn many_files_are_taken_back_with_progress() {
     assert_eq!(test.undo(&run), []);
     assert_eq!(test.tree(), before);
 }
+
+/// As on a full disk.
+#[test]
+fn where_nothing_can_be_recorded_nothing_is_restored() {
+    let mut test = TestUndo::new();
+    test.put("a", "1\n");
+    test.put("b", "1\n");
+    let run = test.run.clone();
+    test.call("edit_file", &json!({"path": "a", "old_str": "1", "new_str": "2"}));
+    test.call("edit_file", &json!({"path": "b", "old_str": "1", "new_str": "2"}));
+    let plan = test.plan(&run, None);
+    test.begin_run(Some(Undoes { run: run.clone(), call: String::new() }));
+    let runs = test.dir.path().join("home/undo/runs");
+    fs::rename(&runs, runs.with_extension("away")).unwrap();
+    fs::write(&runs, "").unwrap();
+    let mut report = Vec::new();
+    plan.carry_out(&test.work_dir, &test.journal, &mut |restored| report.push(restored)).unwrap();
+    for (restored, path) in report.iter().zip(["a", "b"]) {
+        let RestoreResult::Refused(reason) = &restored.result else { panic!("{report:?}") };
+        assert!(reason.starts_with("what it is now cannot be kept for `kontekst undo`: "), "{reason}");
+        assert_eq!((restored.path.as_path(), &*test.content(path)), (Path::new(path), "2\n"));
+    }
+    fs::remove_file(&runs).unwrap();
+    fs::rename(runs.with_extension("away"), &runs).unwrap();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!([test.content("a"), test.content("b")], ["1\n", "1\n"]);
+}
+
+#[test]
+fn a_file_with_several_names_is_restored_under_each() {
+    let mut test = TestUndo::new();
+    test.put("a", "1\n");
+    for name in ["b", "c"] {
+        fs::hard_link(test.file("a"), test.file(name)).unwrap();
+    }
+    let before = test.tree();
+    test.command("echo 2 >> b; chmod 600 b");
+    let run = test.run.clone();
+    assert_eq!(test.undo(&run), []);
+    assert_eq!(test.tree(), before);
+}

@@ -18,10 +18,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::journal::{FileState, NewChange};
+use crate::journal::{FileState, Metadata, NewChange};
 
 use super::{
-    FileError, identity, read,
+    FileError, identity, metadata, read,
     resolve::{Resolved, enter_dir, make_dir, new_mode},
     temporary::{remove_left_behind, temporary_name},
 };
@@ -50,6 +50,7 @@ pub(in crate::tools) type Record<'a> = &'a dyn Fn(Vec<NewChange>) -> Result<(), 
 pub struct ExistingFile {
     pub content: Vec<u8>,
     stat: Stat,
+    metadata: Metadata,
 }
 
 impl ExistingFile {
@@ -142,12 +143,13 @@ impl Location {
         }
         let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or(0));
         // One byte more than the limit is read, to notice a file that grows meanwhile.
-        let read = file.take(limit.saturating_add(1)).read_to_end(&mut content);
+        let read = (&file).take(limit.saturating_add(1)).read_to_end(&mut content);
         read.map_err(|error| FileError::io("read", &self.given_path, error))?;
         if content.len() as u64 > limit {
             return Err(too_large(content.len() as u64));
         }
-        Ok(Some(ExistingFile { content, stat }))
+        let metadata = metadata::read(&file);
+        Ok(Some(ExistingFile { content, stat, metadata }))
     }
 
     /// Replaces the file `old` by `content`, or creates a new file if `old` is `None`, with the directories
@@ -201,7 +203,9 @@ impl Location {
             (0..depth).filter_map(|index| self.real_path.ancestors().nth(depth - index)).map(Path::to_owned);
         let made = |path| NewChange::of(path, FileState::Missing, FileState::Dir { mode: dir_mode });
         let mut changes: Vec<NewChange> = dirs.map(made).collect();
-        let before = old.map_or(FileState::Missing, |old| FileState::file(&old.content, old.stat.st_mode));
+        let before = old.map_or(FileState::Missing, |old| {
+            FileState::file(&old.content, old.stat.st_mode).with_metadata(old.metadata.clone())
+        });
         let kept = old.map(|old| old.content.clone());
         let after = FileState::file(content, mode);
         changes.push(NewChange { content: kept, ..NewChange::of(self.real_path.clone(), before, after) });

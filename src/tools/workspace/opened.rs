@@ -1,17 +1,14 @@
 //! Opens files and directories whose mode keeps their owner out. A command can set such a mode, and what is in them is looked
 //! at and restored all the same.
 
-use std::{
-    ffi::OsStr,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::{
     fs::{self, Access, AtFlags, Mode, OFlags, RawMode},
     io::Errno,
 };
 
-use super::{Workspace, resolve::enter_dir};
+use super::Workspace;
 
 /// To list a directory and to reach what is in it.
 pub(super) const LOOK: Access = Access::READ_OK.union(Access::EXEC_OK);
@@ -48,9 +45,12 @@ impl Drop for Opened {
 }
 
 impl Workspace {
-    /// Opens the root to list it. See [`open_listed`].
-    pub(in crate::tools) fn list_root(&self) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
-        list(rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?)
+    /// Opens the root to list it, which its owner may until the second value is dropped.
+    pub(super) fn list_root(&self) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
+        let handle = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = if lacks(&handle, LOOK) { Some(Opened::add(handle, 0o500)?) } else { None };
+        Ok((fs::openat(&self.root, ".", flags, Mode::empty())?, opened))
     }
 
     /// Returns true if the mode of the root lets this user look into it.
@@ -62,29 +62,6 @@ impl Workspace {
     pub(in crate::tools) fn root_mode(&self) -> rustix::io::Result<u32> {
         mode_of(&self.root)
     }
-
-    /// Sets the permission bits of the root, also if its mode keeps the owner out.
-    pub(in crate::tools) fn set_root_mode(&self, mode: u32) -> rustix::io::Result<()> {
-        set_mode_of(self.root.as_fd(), mode)
-    }
-}
-
-/// Opens a directory to list it and to reach what is in it, both of which its owner may until the second value is dropped. A
-/// link is not followed.
-pub(in crate::tools) fn open_listed(
-    dir: BorrowedFd<'_>,
-    name: &OsStr,
-) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
-    list(enter_dir(dir, name)?)
-}
-
-fn list(handle: OwnedFd) -> rustix::io::Result<(OwnedFd, Option<Opened>)> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if !lacks(&handle, LOOK) {
-        return Ok((fs::openat(&handle, ".", flags, Mode::empty())?, None));
-    }
-    let opened = Opened::add(handle, 0o500)?;
-    Ok((fs::openat(&opened.handle, ".", flags, Mode::empty())?, Some(opened)))
 }
 
 /// Returns true if the mode of the directory denies this user one of the rights.

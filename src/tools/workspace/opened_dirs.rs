@@ -12,7 +12,7 @@ use super::{
     Found, Place, PlaceError, Workspace,
     opened::{LOOK, Opened, lacks},
 };
-use crate::journal::FileState;
+use crate::journal::{FileState, Metadata};
 
 /// The directories above one path after another, each open to its owner while the paths are in it. Holds as many handles as a
 /// path has names, if the paths come in the order of their names or in the opposite one.
@@ -53,9 +53,13 @@ impl OpenedDirs {
     }
 
     /// Opens the regular file of a real path for reading. Returns `None` if there is none.
-    pub(in crate::tools) fn open_file(&mut self, workspace: &Workspace, path: &Path) -> Option<File> {
+    pub(in crate::tools) fn open_file(
+        &mut self,
+        workspace: &Workspace,
+        path: &Path,
+    ) -> Option<(File, Metadata)> {
         self.go_to(workspace, path);
-        workspace.open_real(path)
+        workspace.open_with_metadata(path)
     }
 
     /// Returns the place of a real path. See [`Workspace::place`].

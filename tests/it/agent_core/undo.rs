@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use kontekst::{
     agent::{StartRun, SubagentOptions},
     config::UndoConfig,
-    journal::{FileState, Journal, StoredEntry},
+    journal::{FileState, Journal, Metadata, StoredEntry},
 };
 use serde_json::json;
 
@@ -53,7 +53,8 @@ async fn the_changes_of_a_run_and_of_its_workers_are_one_entry() {
             assert!(["write_file", "edit_file"].contains(&&*change.tool) && !change.call.is_empty());
         }
     }
-    assert_eq!(entry.changes[3].before, FileState::file(b"before\n", mode_of(&test.work_dir().join("old"))));
+    let before = entry.changes[3].before.clone().with_metadata(Metadata::default());
+    assert_eq!(before, FileState::file(b"before\n", mode_of(&test.work_dir().join("old"))));
 }
 
 fn mode_of(path: &Path) -> u32 {

@@ -159,6 +159,33 @@ fn git_runs_nothing_in_what_commands_have_planted() {
     assert!(git(&home.work_dir(), &["fsck"]).status.success());
 }
 
+/// A hook of the user that is a file of the tree as well.
+#[test]
+fn a_hook_is_not_written_under_another_name() {
+    let line = "echo evil > tools/hook; rm -f tools/hook; mv tools/hook x; ln tools/hook y; \
+                echo evil > tools/other; true";
+    let model = FakeLlama::start([command(line), Reply::text("done")]);
+    let home = home(&model, SANDBOX);
+    if !has_sandbox(&home) {
+        return;
+    }
+    repository(&home);
+    let dir = home.work_dir();
+    fs::create_dir(dir.join("tools")).unwrap();
+    for path in ["tools/hook", "tools/other"] {
+        fs::write(dir.join(path), "good\n").unwrap();
+    }
+    fs::create_dir_all(dir.join(".git/hooks")).unwrap();
+    fs::hard_link(dir.join("tools/hook"), dir.join(".git/hooks/pre-commit")).unwrap();
+    home.run(&ALLOW).success();
+    for (path, text) in
+        [(".git/hooks/pre-commit", "good\n"), ("tools/hook", "good\n"), ("tools/other", "evil\n")]
+    {
+        assert_eq!(fs::read_to_string(dir.join(path)).unwrap(), text, "{path}: {}", result(&model));
+    }
+    assert!(!exists(&home, "y"), "{}", result(&model));
+}
+
 #[test]
 fn the_head_of_a_repository_is_restored_and_nothing_takes_its_place() {
     for remove in [

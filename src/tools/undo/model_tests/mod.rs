@@ -6,12 +6,15 @@ mod any_order;
 mod model;
 mod tree;
 
-use std::fs;
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use super::tests::as_ordinary_user;
+use super::{metadata_tests::Metadata, tests::as_ordinary_user};
 use crate::{core::RunId, hostile_input::rounds};
 use model::Model;
-use tree::Tree;
+use tree::{Tree, metadata_below};
+
+/// The tree at one moment, with the times and the attributes of its files.
+type Before = (Tree, BTreeMap<PathBuf, Metadata>);
 
 /// Checks one of four parts, which run at the same time.
 fn check_sequences(part: usize, check: fn(u64)) {
@@ -57,14 +60,13 @@ fn check_sequence(seed: u64) {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("f"), "outside").unwrap();
     // The runs that were not taken back, and the undos after the last run, with the tree before each.
-    let mut runs: Vec<(RunId, Tree)> = Vec::new();
-    let mut undos: Vec<(RunId, Tree)> = Vec::new();
+    let mut runs: Vec<(RunId, Before)> = Vec::new();
+    let mut undos: Vec<(RunId, Before)> = Vec::new();
     for step in 0..6 {
         let what = match model.random.below(3) {
             0 if !undos.is_empty() => {
                 let (undo, before) = undos.pop().unwrap();
-                let now = std::mem::replace(&mut model.tree, before);
-                assert_eq!(model.test.undo(&undo), [], "seed {seed}");
+                let now = model.undo(&undo, before, seed);
                 // The undo of the undo can be taken back as the run could be.
                 if model.has_entry() {
                     runs.push((model.test.run.clone(), now));
@@ -73,8 +75,7 @@ fn check_sequence(seed: u64) {
             }
             1 if !runs.is_empty() => {
                 let (run, before) = runs.pop().unwrap();
-                let now = std::mem::replace(&mut model.tree, before);
-                assert_eq!(model.test.undo(&run), [], "seed {seed}");
+                let now = model.undo(&run, before, seed);
                 if model.has_entry() {
                     undos.push((model.test.run.clone(), now));
                 }
@@ -82,7 +83,7 @@ fn check_sequence(seed: u64) {
             }
             _ => {
                 undos.clear();
-                let before = model.tree.clone();
+                let before = model.now();
                 model.test.begin_run(None);
                 let run = model.test.run.clone();
                 for _ in 0..1 + model.random.below(4) {
@@ -98,4 +99,19 @@ fn check_sequence(seed: u64) {
     }
     assert_eq!(fs::read(outside.join("f")).unwrap(), b"outside");
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
+}
+
+impl Model {
+    fn now(&self) -> Before {
+        (self.tree.clone(), metadata_below(&self.test.file("")))
+    }
+
+    /// Takes a run or an undo back, which has to lead to the tree of before. Returns the tree until then.
+    fn undo(&mut self, run: &RunId, (tree, metadata): Before, seed: u64) -> Before {
+        let now = self.now();
+        self.tree = tree;
+        assert_eq!(self.test.undo(run), [], "seed {seed}");
+        assert_eq!(metadata_below(&self.test.file("")), metadata, "seed {seed}");
+        now
+    }
 }

@@ -11,6 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use super::super::metadata_tests::{Metadata, metadata, set_attribute};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Dir(u32),
@@ -105,6 +107,7 @@ impl Step {
                 give_own_inode(&at(path));
                 let _opened = Opened::new(root, &[path]);
                 fs::write(at(path), content).unwrap();
+                set_attribute(&at(path), "user.content", content);
             }
             Self::Append(path, text) => {
                 let _above = Opened::new(root, &[&above(path)]);
@@ -155,6 +158,23 @@ fn read(path: &Path) -> Vec<u8> {
     let content = fs::read(path).unwrap();
     fs::set_permissions(path, permissions).unwrap();
     content
+}
+
+/// Returns the modification time and the attributes of each file.
+pub(super) fn metadata_below(dir: &Path) -> BTreeMap<PathBuf, Metadata> {
+    let paths: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let meta = fs::symlink_metadata(&path).unwrap();
+        if meta.is_dir() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+            found.extend(metadata_below(&path));
+            fs::set_permissions(&path, meta.permissions()).unwrap();
+        } else if meta.is_file() {
+            found.insert(path.clone(), metadata(&path));
+        }
+    }
+    found
 }
 
 impl Node {

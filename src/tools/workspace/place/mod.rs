@@ -1,6 +1,7 @@
 //! A place in the tree by its real path: what is there, and how it becomes again what it was. Nothing on the way to it
 //! may be a link, so a link that took the name of a directory leads nowhere.
 
+mod attributes;
 mod glance;
 
 use std::{
@@ -19,13 +20,13 @@ use rustix::{
 };
 
 use super::{
-    Workspace,
-    opened::{Opened, set_mode_of},
+    Workspace, metadata,
+    opened::{LOOK, Opened, lacks, set_mode_of},
     read,
     resolve::{HANDLE, enter_dir},
     temporary::temporary_name,
 };
-use crate::journal::{ContentHasher, FileStamp, FileState};
+use crate::journal::{ContentHasher, FileStamp, FileState, Metadata};
 
 /// The size of the largest file whose hash is computed: 1 GiB.
 const MAX_HASHED: u64 = 1 << 30;
@@ -114,9 +115,7 @@ impl Workspace {
         }
         Ok(Some(Place { dir, name: path.file_name().unwrap_or(".".as_ref()).to_owned() }))
     }
-}
 
-impl Workspace {
     /// Waits until the disk has all that was changed on its file system.
     ///
     /// # Errors
@@ -129,8 +128,12 @@ impl Workspace {
 
     /// Opens the regular file of a real path for reading. Returns `None` if there is none.
     pub(in crate::tools) fn open_real(&self, path: &Path) -> Option<File> {
-        let file = File::from(self.place(path).ok()??.open_file().ok()?);
-        file.metadata().ok()?.is_file().then_some(file)
+        self.open_with_metadata(path).map(|(file, _)| file)
+    }
+
+    pub(super) fn open_with_metadata(&self, path: &Path) -> Option<(File, Metadata)> {
+        let (file, metadata) = self.place(path).ok()??.open_file().ok()?;
+        file.metadata().ok()?.is_file().then_some((file, metadata))
     }
 }
 
@@ -176,9 +179,12 @@ impl Place {
     }
 
     /// Opens a file for reading, also if its mode keeps its owner from that.
-    fn open_file(&self) -> Result<OwnedFd, PlaceError> {
-        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
-        let open = || fs::openat(&self.dir, &*self.name, flags, Mode::empty());
+    fn open_file(&self) -> Result<(File, Metadata), PlaceError> {
+        let open = || -> rustix::io::Result<_> {
+            let file = self.open_readable()?;
+            let metadata = metadata::read(&file);
+            Ok((file, metadata))
+        };
         let denied = match open() {
             Err(Errno::ACCESS) => self.handle()?,
             opened => return Ok(opened?),
@@ -190,9 +196,14 @@ impl Place {
         Ok(open()?)
     }
 
+    fn open_readable(&self) -> rustix::io::Result<File> {
+        let flags = read::READ_FLAGS | OFlags::NOFOLLOW;
+        fs::openat(&self.dir, &*self.name, flags, Mode::empty()).map(File::from)
+    }
+
     fn read(&self, limit: u64) -> Result<Found, PlaceError> {
-        let fd = self.open_file()?;
-        let stat = fs::fstat(&fd)?;
+        let (mut file, metadata) = self.open_file()?;
+        let stat = fs::fstat(&file)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(PlaceError::Changed);
         }
@@ -200,13 +211,12 @@ impl Place {
         if size > MAX_HASHED {
             return Err(PlaceError::TooLarge(size));
         }
-        let mut file = File::from(fd);
         let mut content = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0));
         (&mut file).take(limit).read_to_end(&mut content)?;
         let mut hash = ContentHasher::default();
         hash.update(&content);
         let rest = hash.update_from(&mut file.take(MAX_HASHED))?;
-        let state = hash.finish(stat.st_mode);
+        let state = hash.finish(stat.st_mode).with_metadata(metadata);
         let content = (rest == 0).then_some(content);
         Ok(Found { state, content, names: names(&stat), identity: Some(identity(&stat)) })
     }
@@ -232,29 +242,30 @@ impl Place {
         }
     }
 
-    /// Writes a file with this content beside the place, for [`Place::finish`].
+    /// Writes a file with this content beside the place, for [`Place::finish`]. Attributes that are not known are those of the
+    /// file that it replaces.
     ///
     /// # Errors
     ///
     /// [`PlaceError::Io`] and [`PlaceError::File`]. Nothing is left then.
-    pub(in crate::tools) fn write(&self, content: &[u8], mode: u32) -> Result<Temporary, PlaceError> {
+    pub(in crate::tools) fn write(
+        &self,
+        content: &[u8],
+        mode: u32,
+        metadata: &Metadata,
+    ) -> Result<Temporary, PlaceError> {
         let temp = temporary_name();
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(&self.dir, &temp, flags, Mode::from_raw_mode(0o600))?);
-        let written =
-            file.write_all(content).and_then(|()| Ok(fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777))?));
-        self.unless_failed(temp, written.map_err(PlaceError::from))
-    }
-
-    /// Makes a symbolic link with this target beside the place, for [`Place::finish`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Place::write`].
-    pub(in crate::tools) fn write_link(&self, target: &Path) -> Result<Temporary, PlaceError> {
-        let temp = temporary_name();
-        let made = fs::symlinkat(target.as_os_str().as_bytes(), &self.dir, &temp);
-        self.unless_failed(temp, made.map_err(PlaceError::from))
+        let written = file.write_all(content).map_err(PlaceError::from).and_then(|()| {
+            if metadata.attributes.is_none()
+                && let Ok(replaced) = self.open_readable()
+            {
+                metadata::copy_attributes(&replaced, &file)?;
+            }
+            Ok(metadata::set(&file, mode, metadata)?)
+        });
+        self.unless_failed(temp, written)
     }
 
     /// Makes a symbolic link with this target.
@@ -263,7 +274,9 @@ impl Place {
     ///
     /// As [`Place::finish`].
     pub(in crate::tools) fn link(&self, found: &Found, target: &Path) -> Result<(), PlaceError> {
-        self.finish(self.write_link(target)?, found)
+        let temp = temporary_name();
+        fs::symlinkat(target.as_os_str().as_bytes(), &self.dir, &temp)?;
+        self.finish(Temporary(temp), found)
     }
 
     /// Removes a temporary file that shall not take the place.
@@ -331,22 +344,15 @@ impl Place {
         Ok(fs::fchmod(&made, Mode::from_raw_mode(mode & 0o7777))?)
     }
 
-    /// Sets the permission bits of a file or directory that is as it was found.
+    /// Opens a directory to list it and to reach what is in it. A link is not followed.
     ///
     /// # Errors
     ///
-    /// [`PlaceError::Changed`].
-    pub(in crate::tools) fn set_mode(&self, found: &Found, mode: u32) -> Result<(), PlaceError> {
-        let handle = self.handle()?;
-        if Some(identity(&fs::fstat(&handle)?)) != found.identity {
-            return Err(PlaceError::Changed);
-        }
-        Ok(set_mode_of(handle.as_fd(), mode & 0o7777)?)
-    }
-
-    fn open_dir(&self) -> Result<OwnedFd, PlaceError> {
+    /// [`PlaceError::Io`], also if its mode denies one of both.
+    pub(in crate::tools) fn open_dir(&self) -> Result<OwnedFd, PlaceError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(fs::openat(&self.dir, &*self.name, flags, Mode::empty())?)
+        let dir = fs::openat(&self.dir, &*self.name, flags, Mode::empty())?;
+        if lacks(&dir, LOOK) { Err(Errno::ACCESS.into()) } else { Ok(dir) }
     }
 
     fn check_unchanged(&self, found: &Found) -> Result<(), PlaceError> {
