@@ -115,7 +115,7 @@ fn a_command_cannot_keep_times_and_attributes_from_being_restored() {
             check(mode, |root| set_attribute(&root.join("d/a"), "user.new", b"evil"));
             check(mode, |root| {
                 set_attribute(&root.join("d/a"), "user.new", b"evil");
-                fs::set_permissions(root.join("d/a"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join("d/a"), fs::Permissions::from_mode(0o000)).unwrap();
             });
         }
     });

@@ -211,16 +211,18 @@ impl Batch<'_> {
         let Some(place) = self.workspace.place(step.path)? else { return Err(RestoreError::NoDirectory) };
         match step.to {
             FileState::Missing => place.remove(&found)?,
-            FileState::File { mode, metadata, .. } => match content {
-                Some(content) => {
-                    let temporary = place.write(&content, *mode, metadata)?;
-                    return Ok(Some(Written { index, place, found, temporary }));
+            FileState::File { mode, metadata, .. } => {
+                // All names of a file have one mode, so this one becomes a file of its own.
+                let is_shared = found.names > 1 && found.state.mode() != Some(*mode);
+                match content.or_else(|| found.content.clone().filter(|_| is_shared)) {
+                    Some(content) => {
+                        let temporary = place.write(&content, *mode, metadata)?;
+                        return Ok(Some(Written { index, place, found, temporary }));
+                    }
+                    None if is_shared => return Err(RestoreError::OtherNames),
+                    None => place.set_metadata(&found, *mode, metadata)?,
                 }
-                None if found.names > 1 && found.state.mode() != Some(*mode) => {
-                    return Err(RestoreError::OtherNames);
-                }
-                None => place.set_metadata(&found, *mode, metadata)?,
-            },
+            }
             FileState::Link { target } => place.link(&found, target)?,
             FileState::Dir { mode } => {
                 match found.state {

@@ -576,8 +576,13 @@ fn a_file_with_several_names_is_restored_under_each() {
         fs::hard_link(test.file("a"), test.file(name)).unwrap();
     }
     let before = test.tree();
-    test.command("echo 2 >> b; chmod 600 b");
-    let run = test.run.clone();
-    assert_eq!(test.undo(&run), []);
-    assert_eq!(test.tree(), before);
+    for line in ["chmod 600 a", "echo 2 >> b; chmod 600 b"] {
+        test.begin_run(None);
+        test.command(line);
+        let run = test.run.clone();
+        assert_eq!(test.undo(&run), [], "{line}");
+        assert_eq!(test.tree(), before, "{line}");
+        fs::hard_link(test.file("a"), test.file("again")).unwrap();
+        fs::rename(test.file("again"), test.file("b")).unwrap();
+    }
 }
