@@ -79,9 +79,9 @@ impl From<ProviderError> for GenerateError {
     }
 }
 
-/// Asks the model for its next answer. If the prompt is too long for the window, the oldest messages are left
+/// Asks the model for its next answer, and sends it to the client as `visibility` says. If the prompt is too long for the window, the oldest messages are left
 /// out; if the server is gone, it is found or started again, once.
-pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
+pub(super) async fn next_answer(run: &mut RunState, visibility: Visibility) -> Result<Turn, Stop> {
     let dropped = run.messages.window.fit();
     if dropped != Dropped::default() {
         report_dropped(run, dropped).await?;
@@ -91,7 +91,7 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     loop {
         let mut request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
         request.steps = StepOptions { reminder: request.steps.reminder, ..steps.clone() };
-        let error = match generate_answer(run, request).await {
+        let error = match generate_answer(run, request, visibility).await {
             Ok(turn) => return Ok(turn),
             Err(GenerateError::Stop(stop)) => return Err(stop),
             Err(GenerateError::Provider(error)) => error,
@@ -117,7 +117,11 @@ pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
 /// A format and tools at once are two requests: the model first decides without the format whether it calls a tool. If
 /// it does not, it is asked for its answer in the format, and only this answer counts. One request for both would hold
 /// the calls to the format as well.
-async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result<Turn, GenerateError> {
+async fn generate_answer(
+    run: &mut RunState,
+    mut request: ChatRequest,
+    visibility: Visibility,
+) -> Result<Turn, GenerateError> {
     request.options = run.model.options.clone();
     match &request.options.tool_choice {
         ToolChoice::Auto | ToolChoice::None => {}
@@ -131,7 +135,7 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
         ToolChoice::Function(_) | ToolChoice::Required => request.options.format = AnswerFormat::Text,
     }
     if request.options.format == AnswerFormat::Text || request.tools.is_empty() {
-        return generate(run, request, Visibility::Shown).await;
+        return generate(run, request, visibility).await;
     }
     let mut free = request.clone();
     free.options.format = AnswerFormat::Text;
@@ -143,7 +147,7 @@ async fn generate_answer(run: &mut RunState, mut request: ChatRequest) -> Result
     if run.model.works_in_steps() {
         ask_without_calls(&mut request, &draft.content);
     }
-    let mut answer = generate(run, request, Visibility::Shown).await?;
+    let mut answer = generate(run, request, visibility).await?;
     add_completion(&mut answer, &draft);
     Ok(answer)
 }

@@ -1,4 +1,4 @@
-//! What a run has done: a list of facts, to which the run adds and which nothing changes.
+//! A list of what a run has done. The run adds facts to it, and nothing changes them.
 //!
 //! Everything that asks what has happened asks here: the rails, the checks of `--expect-change`, and the facts that every
 //! client is told at the end.

@@ -1,13 +1,25 @@
 //! The tools that the next step of a model in steps offers. The others come back when the model asks for them.
 
+use serde::Deserialize;
+
 use crate::{
     core::{Message, Role, ToolDef, ToolNature},
     provider::StepOptions,
 };
 
-use super::route::Kind;
+/// The kind of work that a request asks for, as the model sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    /// It can be answered without looking at files.
+    Talk,
+    /// Files have to be looked at.
+    Read,
+    /// Files are to be changed, or something is to be run.
+    Work,
+}
 
-/// What the steps of a run offer.
+/// The tools that the steps of a run offer.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     is_on: bool,

@@ -151,7 +151,7 @@ pub enum Event {
     CheckFinished(CheckReport),
     /// An event of a subagent of this run, or of a subagent below it. It is on disk.
     Subagent(SubagentEvent),
-    /// What the run has done. Comes once, directly before the end, unless the run never began.
+    /// The facts of the run. Comes once, directly before the end, unless the run never began.
     Facts(RunFacts),
     Ended(Outcome),
 }

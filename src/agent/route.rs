@@ -14,21 +14,10 @@ use crate::{
 
 use super::{
     generate::{GenerateError, Visibility, generate},
+    offer::Kind,
     run::Stop,
     run_state::RunState,
 };
-
-/// The kind of work that a request asks for, as the model sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
-    /// It can be answered without looking at files.
-    Talk,
-    /// Files have to be looked at.
-    Read,
-    /// Files are to be changed, or something is to be run.
-    Work,
-}
 
 const INSTRUCTION: &str = "Say what kind of request this is, as JSON. \"talk\": it can be answered from general knowledge or from \
                            the data that came with it. \"read\": files have to be looked at to answer it, and nothing is to be \

@@ -130,7 +130,7 @@ fn the_terminal_is_asked_and_the_run_says_what_it_changed() {
     let home = TestHome::new(&model.url());
     let (code, screen) = home.on_terminal(&["run", "--auto-approve", "go"]).end();
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("changed 1 file; `kontekst undo` takes it back"), "{screen}");
+    assert!(screen.contains("changed f; `kontekst undo` takes it back"), "{screen}");
     for (answer, expect) in [("n\n", 4), ("y\n", 0)] {
         let mut undo = home.on_terminal(&["undo"]);
         undo.wait_for("take back 1 path? [y]es [N]o: ");

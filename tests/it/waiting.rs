@@ -45,7 +45,7 @@ fn a_silent_server_is_named() {
         run.wait_for(", 1s");
         let_answer();
         run.wait_for("the answer");
-        assert_wiped(run, "the answer");
+        assert_wiped(run, "the answer\nno file was changed");
         model.assert_clean();
     }
 }
@@ -97,7 +97,7 @@ fn reading_thinking_and_writing_have_their_own_words() {
     let (code, screen) = run.end();
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("I look.\r\n") && screen.contains("It is\r\n"), "{screen}");
-    assert!(screen.ends_with("\r\x1b[Kempty.\r\n"), "{screen:?}");
+    assert!(screen.ends_with("\r\x1b[Kempty.\r\nno file was changed\r\n"), "{screen:?}");
     model.assert_clean();
 }
 
@@ -109,7 +109,7 @@ fn a_model_that_is_loaded_is_named() {
     run.wait_for("loading ");
     model.finish_loading();
     run.wait_for("loaded");
-    assert_wiped(run, "loaded");
+    assert_wiped(run, "loaded\nno file was changed");
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn a_call_that_cannot_be_repaired_is_reported_to_the_model() {
 }
 
 #[test]
-fn four_invalid_turns_end_the_run() {
+fn invalid_calls_are_explained_and_do_not_end_the_run() {
     let other = || Setup { llama: false, ..Setup::default() };
     let script = [
         call("write_file", BROKEN),
@@ -199,12 +199,11 @@ fn four_invalid_turns_end_the_run() {
         call("write_file", "{}"),
         call("write_file", "{}"),
         Reply::text("fine"),
+        Reply::text("fine"),
     ];
     let model = FakeLlama::with(other(), script);
     let home = TestHome::new(&model.url());
-    let stderr = run_go(&home).fails(5);
-    assert!(stderr.contains("the model called write_file in 4 turns in a row without success"), "{stderr}");
-    assert!(stderr.contains("at last: missing `path`") && stderr.contains("hint:"), "{stderr}");
+    assert_eq!(run_go(&home).success(), "fine\n");
     assert!(!home.work_dir().join("f").exists());
     let chats = model.chats();
     assert!(messages_after(&chats[1], 3)[0].starts_with("tool: the arguments are not valid JSON"));

@@ -52,7 +52,7 @@ struct Subagent {
     turns: u32,
     /// The text of its last turn that had any.
     last_text: String,
-    /// What it has done. `None` until its end.
+    /// The facts of its run. `None` until its end.
     facts: Option<RunFacts>,
 }
 

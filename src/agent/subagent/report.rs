@@ -33,7 +33,7 @@ pub(super) struct SubagentResult {
     pub(super) outcome: ToolOutcome,
     /// A call was denied in a way that ends the run, which ends the parent's run, too.
     pub(super) denied: bool,
-    /// What it has done. `None` if that is not known.
+    /// The facts of its run. `None` if they are not known.
     pub(super) facts: Option<RunFacts>,
 }
 

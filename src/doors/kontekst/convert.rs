@@ -11,13 +11,11 @@ use crate::{
     agent::{
         DaemonTools, Expects, ExtraContext, History, Prompt, ResumeRun, RunOverrides, StartRun,
         SubagentOptions, ToolOptions,
-        protocol::{
-            CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError, RunFacts,
-        },
+        protocol::{CheckReport, Command, Decision, Event, FailureKind, Outcome, ProposedCall, RunError},
     },
     core::{
-        AnswerFormat, AnswerOptions, CallId, CommandFacts, ContextSnapshot, Image, JsonSchema,
-        MAX_IMAGE_BYTES, MAX_IMAGES, RunId, Sampling, Source, ToolCall,
+        AnswerFormat, AnswerOptions, CallId, ContextSnapshot, Image, JsonSchema, MAX_IMAGE_BYTES, MAX_IMAGES,
+        RunId, Sampling, Source, ToolCall,
     },
     pb::{self, RunEvent, progress_event::Progress as PbProgress, run_command, run_event},
     provider::Progress,
@@ -244,7 +242,7 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
             Pb::Check(pb::CheckEvent { command, round, ..pb::CheckEvent::default() })
         }
         Event::CheckFinished(report) => Pb::Check(check(report)),
-        Event::Facts(facts) => Pb::Facts(run_facts(facts)),
+        Event::Facts(facts) => Pb::Facts(facts.into()),
         Event::ToolsCompleted => Pb::ToolsCompleted(pb::ToolsCompletedEvent {}),
         Event::Ended(outcome) => ended(outcome, run.map(RunId::to_string).unwrap_or_default()),
     };
@@ -275,16 +273,6 @@ fn tool_output(call: &CallId, text: String, out: &mut VecDeque<RunEvent>) {
         return output.text.push_str(&text);
     }
     out.push_back(wrap(Pb::ToolOutput(pb::ToolOutputEvent { call_id: call.to_string(), text })));
-}
-
-fn run_facts(facts: RunFacts) -> pb::RunFactsEvent {
-    let RunFacts { changed_files, commands, is_complete } = facts;
-    let command = |facts: CommandFacts| pb::RanCommand { line: facts.line, exit_status: facts.exit_status };
-    pb::RunFactsEvent {
-        changed_files,
-        commands: commands.into_iter().map(command).collect(),
-        complete: is_complete,
-    }
 }
 
 fn check(report: CheckReport) -> pb::CheckEvent {

@@ -5,6 +5,7 @@ mod approval_service;
 mod caller;
 mod convert;
 mod daemon_service;
+mod facts;
 mod own_decisions;
 mod stream;
 mod undo_service;

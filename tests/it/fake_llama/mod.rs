@@ -316,7 +316,7 @@ impl Shared {
             return answer;
         }
         if asks_for_kind(&request.body) {
-            return Reply::text("{\"kind\": \"work\"}");
+            return Reply::text("{\"kind\": \"read\"}");
         }
         if let Some(reply) = state.script.pop_front() {
             return reply;

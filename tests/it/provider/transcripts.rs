@@ -256,7 +256,6 @@ fn probes_of_recorded_servers() {
                     ],
                     supports_tools: true,
                     supports_system_role: true,
-                    needs_short_ids: false,
                 },
             ),
             Ready(
@@ -271,7 +270,6 @@ fn probes_of_recorded_servers() {
                     only_model: [],
                     supports_tools: true,
                     supports_system_role: true,
-                    needs_short_ids: false,
                 },
             ),
             Ready(
@@ -290,7 +288,6 @@ fn probes_of_recorded_servers() {
                     only_model: [],
                     supports_tools: true,
                     supports_system_role: true,
-                    needs_short_ids: false,
                 },
             ),
             Loading,
