@@ -313,3 +313,6 @@ fn without_fractions(text: &str) -> impl Iterator<Item = &str> {
         if has_fraction { rest } else { part }
     })
 }
+
+#[cfg(test)]
+mod tests;

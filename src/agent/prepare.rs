@@ -27,7 +27,7 @@ use super::{
     parking::{Beginning, Parking},
     prompt::{prompt_message, system_message},
     protocol::{Event, FailureKind, RunError},
-    rails::{Rails, keep_new, read_opening},
+    rails::{keep_new, read_opening},
     recorder::Recorder,
     request::{DaemonTools, Expects, ExtraContext, History, RunOverrides, StartRun},
     run::EventSender,
@@ -44,7 +44,6 @@ pub(super) struct PreparedRun {
     pub(super) model: RunModel,
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
-    pub(super) rails: Rails,
     pub(super) offer: Offer,
     pub(super) expects: Expects,
     pub(super) checks: Checks,
@@ -76,8 +75,7 @@ pub(super) fn prepare(
     let origin = (parent.as_ref(), request.working_dir.as_deref());
     let log = open_log(shared, &request.history, &slot.id, origin)?;
     let may_turn_back = !checks.commands.is_empty() || request.expects == Expects::Change;
-    let (run, session, name) = (id.clone(), slot.id.clone(), agent.id.to_string());
-    events.send_blocking(Event::Started { run, session, agent: name, may_turn_back });
+    events.send_blocking(started(id, &slot.id, &agent, may_turn_back));
     let ExtraContext { system: mut extra_context, after_prompt, opening: may_open, compact, .. } =
         request.context;
     extra_context.extend(lacks_work_dir.then(|| without_work_dir(events)));
@@ -109,21 +107,14 @@ pub(super) fn prepare(
     let recorder = Recorder::new(id.clone(), model.agent.id.to_string(), log, slot.guard);
     let window = Window::new(budget, history_budget, history).with_summary(compact);
     let messages = RunMessages::new(window, recorder, prompt, after_prompt);
-    let rails = Rails::new(model.agent.rails.clone(), model.works_in_steps());
     let (checks, parking) =
         beginning.begin(&shared.parked, model.agent.id.as_str(), &work_dir, checks, events)?;
-    Ok(PreparedRun {
-        session: slot.id,
-        messages,
-        model,
-        tools,
-        limits,
-        rails,
-        offer,
-        expects,
-        checks,
-        parking,
-    })
+    Ok(PreparedRun { session: slot.id, messages, model, tools, limits, offer, expects, checks, parking })
+}
+
+fn started(run: &RunId, session: &SessionId, agent: &AgentConfig, may_turn_back: bool) -> Event {
+    let (run, session) = (run.clone(), session.clone());
+    Event::Started { run, session, agent: agent.id.to_string(), may_turn_back }
 }
 
 /// Tells the client that the run has no working directory, and returns what the model reads about that.

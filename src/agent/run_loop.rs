@@ -15,7 +15,7 @@ use super::{
     next_turn::{NextTurn, next_turn},
     prepare::{PreparedRun, prepare},
     protocol::{Event, FailureKind, Outcome, RunError},
-    rails::{Answer, Judgement, Moment},
+    rails::{Answer, Judgement, Moment, Rails},
     request::{Expects, History, StartRun},
     run::{EndPermit, Run, RunIo, Stop, channel},
     run_checks::{self, CheckedAnswer},
@@ -107,9 +107,9 @@ async fn run(
             return Err(stop);
         }
     };
-    let PreparedRun { session, messages, model, tools, limits, rails, offer, expects, checks, parking } =
-        prepared;
+    let PreparedRun { session, messages, model, tools, limits, offer, expects, checks, parking } = prepared;
     let (shared, ledger) = (Arc::clone(shared), Ledger::default());
+    let rails = Rails::new(model.agent.rails.clone(), model.works_in_steps());
     let mut run = RunState {
         shared,
         session,
