@@ -19,7 +19,7 @@ use std::{
 
 use kontekst::{
     config::{Home, ToolsConfig},
-    core::{Cancel, OwnListeners, ToolOutcome},
+    core::{Cancel, OwnListeners},
     tools::{Tool, WorkDir, builtin},
 };
 use serde_json::json;
@@ -71,10 +71,7 @@ fn search_files(
     let proposal = tool.propose(&arguments, &work_dir);
     let outcome = tool.execute(&arguments, &work_dir, &proposal, &Cancel::new());
     let time = start.elapsed();
-    match outcome {
-        ToolOutcome::done(_) => Ok(time),
-        ToolOutcome::Failed { message, .. } => Err(message.into()),
-    }
+    if outcome.is_error() { Err(outcome.text().into()) } else { Ok(time) }
 }
 
 fn rg(pattern: &str, dir: &Path) -> Result<Duration, Box<dyn Error>> {

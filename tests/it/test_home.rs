@@ -123,6 +123,10 @@ impl TestHome {
     }
 
     /// Returns the process id of the running daemon of this home.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the path is only compared, and the build folder may be a link"
+    )]
     pub(crate) fn daemon(&self) -> Option<Pid> {
         let info: serde_json::Value =
             serde_json::from_slice(&fs::read(self.root().join("run/daemon.json")).ok()?).ok()?;
