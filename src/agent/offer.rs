@@ -31,6 +31,8 @@ pub(super) struct Offer {
     offers_all: bool,
     /// A file is too large to be written anew, so a part of it is replaced.
     edits: bool,
+    /// The reason why the file that the last step names is not written.
+    refused: Option<String>,
     /// An address stands in the conversation. Stays true.
     has_address: bool,
     /// The tool whose call had the same result again, for one step.
@@ -70,6 +72,15 @@ impl Offer {
     /// Offers edits of a part of a file from now on.
     pub(super) fn offer_edits(&mut self) {
         self.edits = true;
+    }
+
+    /// Has the model read this as the result of the step that names a file, because the file is not written.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.refused = Some(reason);
+    }
+
+    pub(super) fn take_refusal(&mut self) -> Option<String> {
+        self.refused.take()
     }
 
     /// Leaves this tool out of the next step.

@@ -46,12 +46,15 @@ fn planned(run: &RunState, call: &ToolCall) -> Option<(ToolDef, String)> {
 }
 
 /// Asks the model for the content of the file, if the only call of the step names one and does not have it. The content is
-/// put into the call. A call without it fails later, and the model reads why.
+/// put into the call. A call without it fails, and the model reads why.
 pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), Stop> {
     let [call] = turn.calls.as_slice() else { return Ok(()) };
     let Some((def, path)) = planned(run, call) else { return Ok(()) };
     let Some(file) = read(run, &path).await? else {
         run.offer.offer_edits();
+        run.offer.refuse(format!(
+            "{path} is too large to be written anew, or may not be read without a question. Replace a part of it instead."
+        ));
         return Ok(());
     };
     let what = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
@@ -69,7 +72,7 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
         Ok(answer) => answer,
         Err(GenerateError::Stop(stop)) => return Err(stop),
         Err(GenerateError::Provider(error)) => {
-            tracing::info!(%error, "a file could not be written");
+            run.offer.refuse(format!("the content of {path} could not be asked for: {error}"));
             return Ok(());
         }
     };
@@ -77,11 +80,16 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
         FinishReason::Stop => code_block(&answer.content, fence_for(&file.content)),
         FinishReason::Length | FinishReason::Repetition => None,
     };
-    if let (Some(content), Some(argument)) = (content, def.whole_file) {
-        let content = if content.is_empty() { String::new() } else { format!("{content}\n") };
-        let (path_json, content) = (Value::from(path.as_str()), Value::from(content));
-        turn.calls[0].arguments = format!("{{\"path\": {path_json}, \"{argument}\": {content}}}");
-        run.ledger.note_shown(&path);
+    match (content, def.whole_file) {
+        (Some(content), Some(argument)) => {
+            let content = if content.is_empty() { String::new() } else { format!("{content}\n") };
+            let (path_json, content) = (Value::from(path.as_str()), Value::from(content));
+            turn.calls[0].arguments = format!("{{\"path\": {path_json}, \"{argument}\": {content}}}");
+            run.ledger.note_shown(&path);
+        }
+        _ => run
+            .offer
+            .refuse(format!("nothing was written: the content of {path} was not one whole block of code")),
     }
     add_completion(turn, &answer);
     Ok(())

@@ -61,6 +61,8 @@ pub(in crate::agent) async fn check_calls(run: &mut RunState, turn: &mut Turn) -
     });
     if let Some((index, tool)) = broken
         && run.model.provider.can_force_tool()
+        // A step fits its tool already, but for the content of a file, which is asked for in another way.
+        && !run.model.works_in_steps()
     {
         tracing::info!(tool, "a call cannot be run as it is; asking once more");
         if let Some(TurnCall { call, result }) = generate_call(run, &tool, &tools).await? {

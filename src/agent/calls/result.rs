@@ -94,6 +94,7 @@ pub(super) fn invalid_call(
     invalid: InvalidCall,
 ) -> (ToolOutcome, ToolOutcome) {
     let InvalidCall { reason, tool } = invalid;
+    let reason = run.offer.take_refusal().unwrap_or(reason);
     let outcome = ToolOutcome::failed(ToolFailureKind::InvalidArguments, reason);
     let defs = run.tools.all.defs();
     let def = defs.iter().find(|def| Some(&def.name) == tool.as_ref());
