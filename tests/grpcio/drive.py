@@ -74,7 +74,7 @@ def main():
 
     run = Run(agents, "hello")
     events = run.until(*TERMINAL)
-    assert kinds(events)[0] == "started" and kinds(events)[-3:] == ["turn_completed", "context_snapshot", "completed"]
+    assert kinds(events)[0] == "started" and kinds(events)[-3:] == ["context_snapshot", "facts", "completed"]
     text = "".join(event.token.text for kind, event in events if kind == "token")
     assert text == events[-1][1].completed.content and text
     run.close()
@@ -94,7 +94,7 @@ def main():
     calls = run.until("tools_proposed", *TERMINAL)[-1][1].tools_proposed.calls
     run.deny(calls[0], "not now")
     events = run.until(*TERMINAL)
-    assert kinds(events) == ["tools_completed", "cancelled"] and events[-1][1].cancelled.denied
+    assert kinds(events) == ["tools_completed", "facts", "cancelled"] and events[-1][1].cancelled.denied
     run.close()
     print("deny")
 
