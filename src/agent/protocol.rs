@@ -156,7 +156,7 @@ pub enum Event {
     Ended(Outcome),
 }
 
-/// What a run has done.
+/// The facts about a run that is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFacts {
     /// The files that differ from what they were before the run, or that a command has changed, relative to the working

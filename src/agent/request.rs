@@ -48,7 +48,7 @@ pub struct StartRun {
     pub resume: Option<ResumeRun>,
 }
 
-/// What the client expects of a run.
+/// The client's expectation of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expects {
     #[default]

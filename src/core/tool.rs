@@ -22,7 +22,7 @@ pub struct ToolDef {
     pub whole_file: Option<&'static str>,
 }
 
-/// What a call of a tool does at most.
+/// The most that a call of a tool does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolNature {
     /// It reads files of the working directory.
@@ -90,7 +90,7 @@ pub struct ToolOutcome {
     pub facts: Box<ToolFacts>,
 }
 
-/// What is known about the effect of a call, for code. The model reads only the text.
+/// The facts about the effect of a call, for code. The model reads only the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolFacts {
     /// The end of the command line that the call has run.

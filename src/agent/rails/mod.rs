@@ -43,7 +43,7 @@ pub(super) struct ProposedChange<'a> {
     /// The tool gives the whole content of the file.
     pub(super) is_whole: bool,
     pub(super) change: &'a Change,
-    /// What the model sees.
+    /// The conversation as the model sees it.
     pub(super) conversation: &'a [&'a Message],
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Rails {
     /// The keys of the agent. A rail that is off is not asked.
     pub(super) config: RailsConfig,
     rails: Vec<Box<dyn Rail>>,
-    /// How often each rail has asked the model again.
+    /// The number of times that each rail has asked the model again.
     asked: HashMap<&'static str, u32>,
     /// The reason for which a rail ends the run after the calls of this turn.
     end: Option<RunError>,

@@ -128,7 +128,7 @@ pub(super) fn not_covered(work_dir: &WorkDir) -> NotCovered {
 
 /// A command that has run.
 pub(super) struct Covered<T> {
-    /// What `clean` returned.
+    /// The value that `clean` returned.
     pub(super) result: T,
     /// Says what undo cannot take back, which was not known before.
     pub(super) not_covered: Option<String>,

@@ -576,7 +576,7 @@ fn a_file_with_several_names_is_restored_under_each() {
         fs::hard_link(test.file("a"), test.file(name)).unwrap();
     }
     let before = test.tree();
-    for line in ["chmod 600 a", "echo 2 >> b; chmod 600 b"] {
+    for line in ["chmod 640 a", "echo 2 >> b; chmod 640 b"] {
         test.begin_run(None);
         test.command(line);
         let run = test.run.clone();

@@ -62,7 +62,7 @@ struct State {
     names: Vec<String>,
     notice: Option<String>,
     remote_server: Option<String>,
-    /// What the model says about the kind of its work. `None` if it cannot answer in a format.
+    /// The answer of the model about the kind of its work. `None` if it cannot answer in a format.
     kind: Option<&'static str>,
 }
 

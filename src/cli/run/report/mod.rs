@@ -29,7 +29,7 @@ pub(super) struct RunReport {
     denied: Vec<DeniedCall>,
     checks: Vec<pb::CheckEvent>,
     checks_passed: Option<bool>,
-    /// What the run has done. `None` if it never began.
+    /// The facts of the run. `None` if it never began.
     facts: Option<pb::RunFactsEvent>,
     /// The name under which the run is parked. Empty if it is not.
     parked_run_id: String,
