@@ -79,8 +79,8 @@ impl From<ProviderError> for GenerateError {
     }
 }
 
-/// Asks the model for its next answer, and sends it to the client as `visibility` says. If the prompt is too long for the window, the oldest messages are left
-/// out; if the server is gone, it is found or started again, once.
+/// Asks the model for its next answer, and sends it to the client as `visibility` says. If the prompt is too long for the window, the
+/// oldest messages are left out; if the server is gone, it is found or started again, once.
 pub(super) async fn next_answer(run: &mut RunState, visibility: Visibility) -> Result<Turn, Stop> {
     let dropped = run.messages.window.fit();
     if dropped != Dropped::default() {

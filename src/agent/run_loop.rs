@@ -24,6 +24,8 @@ use super::{
     shared::{ActiveRun, Origin, ParentContext, Shared},
 };
 
+const NO_CHANGE: &str = "the run has changed no file, and --expect-change wants a change";
+
 /// Starts a run and returns at once. It runs until it ends or `cancel` is triggered.
 pub(super) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
     let id = RunId::new();
@@ -218,23 +220,24 @@ fn judge_answer(run: &mut RunState, next: &NextTurn) -> Result<Option<(String, S
         Judgement::End(error) => return Err(error.into()),
         Judgement::Pass | Judgement::Note(_) | Judgement::TurnBack(_) => {}
     }
-    if run.expects != Expects::Change || !run.ledger.is_complete() || !run.ledger.changed_files().is_empty() {
+    if run.expects != Expects::Change || !has_changed_nothing(run) {
         return Ok(None);
     }
-    let fact = "the run has changed no file, and --expect-change wants a change".to_owned();
-    if std::mem::replace(&mut run.expects, Expects::ChangeAskedFor) == Expects::Change {
-        let message = "No file has been changed, and the user expects a change. Make it now, or say why it cannot be made.";
-        return Ok(Some((fact, message.to_owned())));
-    }
-    Ok(None)
+    run.expects = Expects::ChangeAskedFor;
+    let message =
+        "No file has been changed, and the user expects a change. Make it now, or say why it cannot be made.";
+    Ok(Some((NO_CHANGE.to_owned(), message.to_owned())))
+}
+
+/// Returns true if the run has certainly changed no file.
+fn has_changed_nothing(run: &RunState) -> bool {
+    run.ledger.is_complete() && run.ledger.changed_files().is_empty()
 }
 
 /// Returns the outcome of a run with this answer.
 async fn completed(run: &RunState, next: NextTurn, checks_passed: bool) -> Result<Outcome, Stop> {
-    let is_missing = run.expects == Expects::ChangeAskedFor && run.ledger.is_complete();
-    if is_missing && run.ledger.changed_files().is_empty() {
-        let fact = "the run has changed no file, and --expect-change wants a change";
-        return Err(RunError::new(FailureKind::Check, fact).into());
+    if run.expects == Expects::ChangeAskedFor && has_changed_nothing(run) {
+        return Err(RunError::new(FailureKind::Check, NO_CHANGE).into());
     }
     let turn = next.turn;
     if turn.finish_reason == FinishReason::Repetition {

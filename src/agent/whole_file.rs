@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    core::{Message, Role, ToolCall, ToolDef},
+    core::{Message, Role, ToolCall},
     provider::{ChatRequest, FinishReason, ToolRole, Turn},
     tools::builtin::{file_exists, readable_text},
 };
@@ -35,21 +35,21 @@ const MAX_OUTPUT: usize = 800;
 const SYSTEM: &str =
     "You write files. Your answer is one block of code with the content of the file, and nothing else.";
 
-/// Returns the tool of a step that names a file whose content the model has not written yet, and the path.
-fn planned(run: &RunState, call: &ToolCall) -> Option<(ToolDef, String)> {
+/// Returns the argument that the model has not written yet, if the step names a file and lacks its content, and the others.
+fn planned(run: &RunState, call: &ToolCall) -> Option<(&'static str, String, Value)> {
     let defs = run.tools.all.defs();
-    let def = defs.iter().find(|def| def.name == call.name && def.whole_file.is_some())?;
+    let argument = defs.iter().find(|def| def.name == call.name)?.whole_file?;
     let args: Value = serde_json::from_str(&call.arguments).ok()?;
-    let is_missing = args.get(def.whole_file?).is_none();
-    let path = args["path"].as_str().filter(|path| !path.trim().is_empty() && is_missing)?;
-    Some((def.clone(), path.to_owned()))
+    let is_missing = args.get(argument).is_none();
+    let path = args["path"].as_str().filter(|path| !path.trim().is_empty() && is_missing)?.to_owned();
+    Some((argument, path, args))
 }
 
 /// Asks the model for the content of the file, if the only call of the step names one and does not have it. The content is
 /// put into the call. A call without it fails, and the model reads why.
 pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), Stop> {
     let [call] = turn.calls.as_slice() else { return Ok(()) };
-    let Some((def, path)) = planned(run, call) else { return Ok(()) };
+    let Some((argument, path, args)) = planned(run, call) else { return Ok(()) };
     let Some(file) = read(run, &path).await? else {
         run.offer.offer_edits();
         run.offer.refuse(format!(
@@ -57,8 +57,7 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
         ));
         return Ok(());
     };
-    let what = serde_json::from_str::<Value>(&call.arguments).unwrap_or_default();
-    let message = file.message(&what["what"]);
+    let message = file.message(&args["what"]);
     let tokens = u32::try_from(file.content.len() / 2).unwrap_or(u32::MAX).saturating_add(ADDED_TOKENS);
     let request = ChatRequest {
         system: Arc::from(SYSTEM),
@@ -80,14 +79,14 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
         FinishReason::Stop => code_block(&answer.content, fence_for(&file.content)),
         FinishReason::Length | FinishReason::Repetition => None,
     };
-    match (content, def.whole_file) {
-        (Some(content), Some(argument)) => {
+    match content {
+        Some(content) => {
             let content = if content.is_empty() { String::new() } else { format!("{content}\n") };
             let (path_json, content) = (Value::from(path.as_str()), Value::from(content));
             turn.calls[0].arguments = format!("{{\"path\": {path_json}, \"{argument}\": {content}}}");
             run.ledger.note_shown(&path);
         }
-        _ => run
+        None => run
             .offer
             .refuse(format!("nothing was written: the content of {path} was not one whole block of code")),
     }
@@ -98,7 +97,7 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
 /// A file that the model is to write.
 struct PlannedFile {
     path: String,
-    /// The content now, with line feeds. `None` for a file that does not exist.
+    /// The content now, with line feeds. Empty for a file that does not exist.
     content: String,
     exists: bool,
     request: String,

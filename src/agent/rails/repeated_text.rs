@@ -153,7 +153,7 @@ impl RepeatedText {
 /// Returns true if the text has the reminder of the request twice. Very small models go on with it without end.
 fn repeats_reminder(text: &[u8]) -> bool {
     let text = String::from_utf8_lossy(text);
-    [REMINDER].iter().any(|reminder| text.matches(reminder).nth(1).is_some())
+    text.matches(REMINDER).nth(1).is_some()
 }
 
 /// Returns an answer that was stopped without the repetitions at its end, except for two.

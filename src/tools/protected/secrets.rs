@@ -30,7 +30,7 @@ pub(in crate::tools) fn withheld_files(workspace: &Workspace) -> Option<Vec<Path
         }
         let listed = match workspace.list_real_dir(&dir) {
             Ok((_, listed)) => listed,
-            // What this user cannot list, a command of this user cannot list either.
+            // A command of this user cannot list what the user cannot list.
             Err(Errno::ACCESS) => continue,
             Err(_) => return None,
         };

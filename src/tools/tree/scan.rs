@@ -141,7 +141,7 @@ impl Walk<'_> {
                     self.add(path.clone(), seen)?;
                     self.list(&dir, &path, &rules, &mut open)?;
                 }
-                // What belongs to another user and cannot be listed is named like everything that is left out.
+                // A directory of another user that cannot be listed is named like everything that is left out.
                 (dir, Some(seen)) => {
                     let id = dir.and_then(|dir| DirId::of(&dir).ok());
                     self.scan.left_out.insert(path, id.unwrap_or_else(|| seen.id()));

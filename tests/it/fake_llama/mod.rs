@@ -254,7 +254,7 @@ impl Shared {
         connection.set_nodelay(true).unwrap();
         let Ok(Some(request)) = read(&connection) else { return };
         let reply = self.reply(&request);
-        // What kind of work a request is takes no reply of the script and is no chat of the conversation.
+        // The question for the kind of work takes no reply of the script and is no chat of the conversation.
         if !asks_for_kind(&request.body) {
             let mut state = self.state.lock().unwrap();
             state.requests.push(request.clone());

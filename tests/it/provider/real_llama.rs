@@ -265,7 +265,7 @@ fn the_starter_model_says_the_same_in_llama_cpp() {
         let theirs = ask(&*server.open(), &request).unwrap();
         request.tools = tools.iter().map(|tool| tool.def()).collect();
         let ours = match ask(&*engine.open(), &request) {
-            // What it declines is an error with the words of the model.
+            // A refusal is an error with the words of the model.
             Err(ProviderError::Engine(declined)) => {
                 assert_eq!(declined, theirs.content, "{text}");
                 continue;

@@ -133,7 +133,7 @@ async fn that_nothing_has_to_be_changed_is_an_answer() {
     test.write("a.txt", "two\n");
     let events = run(&test, Some("work"), "say two in a.txt").await;
     assert_eq!((answer(&events), test.model.requests().len()), ("It says two already.", 3));
-    // What the model reads does not count as work.
+    // A question to which the model knows the answer needs no work.
     let test = TestCore::new([Step::Say("Paris")]);
     assert_eq!(answer(&run(&test, Some("talk"), "one word: the capital of France").await), "Paris");
 }
