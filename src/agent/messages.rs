@@ -100,10 +100,20 @@ impl RunMessages {
 
     /// Returns the prompt of the run, if the window has it.
     pub(super) fn prompt(&self) -> Option<&Message> {
-        let is_own = |message: &&Message| {
-            message.role == Role::User && message.run.as_ref() == Some(self.recorder.run())
-        };
-        self.unrecorded_prompt.as_ref().or_else(|| self.window.iter().find(is_own))
+        self.unrecorded_prompt
+            .as_ref()
+            .or_else(|| self.window.iter().find(|message| self.is_of_user(message)))
+    }
+
+    /// Returns true for the prompt of the run, and for a note of it to the model.
+    fn is_of_user(&self, message: &Message) -> bool {
+        message.role == Role::User && message.run.as_ref() == Some(self.recorder.run())
+    }
+
+    /// Returns the messages of the run that follow its prompt, as far as the window has them.
+    pub(super) fn since_prompt(&self) -> impl Iterator<Item = &Message> {
+        let prompt = self.window.iter().position(|message| self.is_of_user(message));
+        self.window.iter().skip(prompt.map_or(usize::MAX, |at| at + 1))
     }
 
     /// Does not record the prompt, because the session has it already.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::{
     core::{Message, Role, ToolDef, ToolNature},
     provider::StepOptions,
+    tools::builtin::Opening,
 };
 
 /// The kind of work that a request asks for, as the model sees it.
@@ -15,15 +16,17 @@ pub(super) enum Kind {
     Talk,
     /// Files have to be looked at.
     Read,
-    /// Files are to be changed, or something is to be run.
-    Work,
+    /// The text in files is to be changed, or files are to be created.
+    Write,
+    /// Something is to be run, files are to be deleted or moved, or it is not known what has to be done.
+    Run,
 }
 
 /// The tools that the steps of a run offer.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     is_on: bool,
-    /// `None` if that is not known, which offers as much as [`Kind::Work`].
+    /// `None` if that is not known, which offers as much as [`Kind::Run`].
     pub(super) kind: Option<Kind>,
     /// The model is not to be asked what kind of work it has to do.
     knows_kind: bool,
@@ -41,12 +44,26 @@ pub(super) struct Offer {
     pub(super) names: Vec<String>,
     /// The files among them that the request names.
     pub(super) named: Vec<String>,
+    /// The next step is the first, and the prompt came with what it has to read: with all files of the directory, for every kind
+    /// of work, or with all files that it names, to write them.
+    is_read: Option<Kind>,
+    /// The model has just read something again that it had read.
+    rereads: bool,
 }
 
 impl Offer {
     /// `is_on` says that the model works in steps, has tools to choose from, and that the agent wants it to choose.
-    pub(super) fn new(is_on: bool, names: Vec<String>, named: Vec<String>) -> Self {
-        Self { is_on, names, named, ..Self::default() }
+    pub(super) fn new(is_on: bool, opening: Option<&Opening>) -> Self {
+        let Some(Opening { names, read, .. }) = opening else { return Self { is_on, ..Self::default() } };
+        let named: Vec<String> =
+            read.iter().filter(|file| file.is_named).map(|file| file.path.clone()).collect();
+        let is_whole = !read.is_empty() && read.iter().all(|file| file.is_whole);
+        let is_read = match is_whole {
+            true if read.len() == names.len() => Some(Kind::Read),
+            true if !named.is_empty() => Some(Kind::Write),
+            _ => None,
+        };
+        Self { is_on, names: names.clone(), named, is_read, ..Self::default() }
     }
 
     /// Returns true if the model is to be asked what kind of work it has to do.
@@ -60,12 +77,12 @@ impl Offer {
 
     /// Returns true if the model has said that there is something to change or to run.
     pub(super) fn is_of_work(&self) -> bool {
-        self.kind == Some(Kind::Work)
+        matches!(self.kind, Some(Kind::Write | Kind::Run))
     }
 
     /// Offers everything from now on. What is to be done may be more than to answer. Returns false if that was so already.
     pub(super) fn offer_all(&mut self) -> bool {
-        self.kind = self.kind.map(|_| Kind::Work);
+        self.kind = self.kind.map(|_| Kind::Run);
         !std::mem::replace(&mut self.offers_all, true)
     }
 
@@ -83,9 +100,10 @@ impl Offer {
         self.refused.take()
     }
 
-    /// Leaves this tool out of the next step.
-    pub(super) fn note_repeated(&mut self, tool: &str) {
+    /// Leaves this tool out of the next step, and with a tool that reads all that do.
+    pub(super) fn note_repeated(&mut self, tool: &str, nature: ToolNature) {
         self.repeated = Some(tool.to_owned());
+        self.rereads = nature == ToolNature::Reads;
     }
 
     /// Returns what the model may choose for its next step. `conversation` is what the model sees.
@@ -108,10 +126,11 @@ impl Offer {
         let withheld =
             tools.iter().filter(|tool| !self.offers(tool, can_write)).map(|tool| tool.name.clone());
         let withheld: Vec<String> = withheld.collect();
+        (self.is_read, self.rereads) = (None, false);
         let more = !withheld.is_empty();
         StepOptions {
             withheld_tools: withheld.into_iter().chain(repeated).collect(),
-            done: self.kind.is_none_or(|kind| kind == Kind::Work),
+            done: self.kind.is_none() || self.is_of_work(),
             more,
             ..StepOptions::default()
         }
@@ -121,11 +140,19 @@ impl Offer {
         if self.offers_all {
             return true;
         }
-        let kind = self.kind.unwrap_or(Kind::Work);
+        let kind = self.kind.unwrap_or(Kind::Run);
         match tool.nature {
-            ToolNature::Reads => kind != Kind::Talk,
-            ToolNature::Changes if tool.whole_file.is_none() && can_write => kind == Kind::Work && self.edits,
-            ToolNature::Changes | ToolNature::Runs | ToolNature::Starts => kind == Kind::Work,
+            ToolNature::Reads => {
+                kind != Kind::Talk
+                    && !self.rereads
+                    && self.is_read != Some(Kind::Read)
+                    && self.is_read != Some(kind)
+            }
+            ToolNature::Changes if tool.whole_file.is_none() && can_write => {
+                matches!(kind, Kind::Write | Kind::Run) && self.edits
+            }
+            ToolNature::Changes => matches!(kind, Kind::Write | Kind::Run),
+            ToolNature::Runs | ToolNature::Starts => kind == Kind::Run,
             ToolNature::Fetches => self.has_address,
             ToolNature::Tells | ToolNature::Unknown => true,
         }
@@ -140,6 +167,7 @@ fn has_address(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::builtin::OpenedFile;
 
     fn tool(name: &str, nature: ToolNature, whole_file: Option<&'static str>) -> ToolDef {
         ToolDef { name: name.to_owned(), nature, whole_file, ..ToolDef::default() }
@@ -160,21 +188,41 @@ mod tests {
     }
 
     fn offer(kind: Kind) -> Offer {
-        Offer { kind: Some(kind), ..Offer::new(true, Vec::new(), Vec::new()) }
+        Offer { kind: Some(kind), ..Offer::new(true, None) }
     }
 
     #[test]
     fn the_kind_chooses_and_the_model_gets_what_it_asks_for() {
         assert_eq!(withheld(&mut offer(Kind::Talk), "x"), ["read", "write", "edit", "run", "fetch"]);
         assert_eq!(withheld(&mut offer(Kind::Read), "see http://x"), ["write", "edit", "run"]);
-        let mut work = offer(Kind::Work);
-        assert_eq!(withheld(&mut work, "x"), ["edit", "fetch"]);
-        work.offer_edits();
-        assert_eq!(withheld(&mut work, "x"), ["fetch"]);
+        assert_eq!(withheld(&mut offer(Kind::Write), "x"), ["edit", "run", "fetch"]);
+        let mut run = offer(Kind::Run);
+        assert_eq!(withheld(&mut run, "x"), ["edit", "fetch"]);
+        run.offer_edits();
+        assert_eq!(withheld(&mut run, "x"), ["fetch"]);
         let mut talk = offer(Kind::Talk);
         talk.offer_all();
         assert_eq!(withheld(&mut talk, "x"), [""; 0]);
         assert!(talk.is_of_work());
+    }
+
+    #[test]
+    fn what_stands_in_the_prompt_is_not_read_before_the_first_change() {
+        for (is_whole, first) in
+            [(true, ["read", "edit", "run", "fetch"].as_slice()), (false, &["edit", "run", "fetch"])]
+        {
+            let file = OpenedFile { path: "a".to_owned(), text: "a".to_owned(), is_whole, is_named: true };
+            let names = vec!["a".to_owned(), "b".to_owned()];
+            let opening = Opening { read: vec![file], names, ..Opening::default() };
+            let mut offer = Offer { kind: Some(Kind::Write), ..Offer::new(true, Some(&opening)) };
+            assert_eq!(withheld(&mut offer, "x"), first);
+            assert_eq!(withheld(&mut offer, "x"), ["edit", "run", "fetch"]);
+            let mut question = Offer { kind: Some(Kind::Read), ..Offer::new(true, Some(&opening)) };
+            assert!(!withheld(&mut question, "x").contains(&"read".to_owned()), "the answer may stand in b");
+            let all = Opening { names: vec!["a".to_owned()], ..opening };
+            let mut question = Offer { kind: Some(Kind::Read), ..Offer::new(true, Some(&all)) };
+            assert_eq!(withheld(&mut question, "x").contains(&"read".to_owned()), is_whole);
+        }
     }
 
     #[test]

@@ -143,11 +143,9 @@ fn call_timeout(shared: &Shared) -> Duration {
 fn offer(model: &RunModel, tools: &RunTools, opening: Option<&Opening>, expects: Expects) -> Offer {
     let chooses =
         model.agent.rails.offer && model.works_in_steps() && model.options.tool_choice == ToolChoice::Auto;
-    let names = opening.map(|opening| opening.names.clone()).unwrap_or_default();
-    let named = opening.map(|opening| opening.read.iter().map(|file| file.path.clone()).collect());
-    let mut offer = Offer::new(chooses && tools.can_read_files(), names, named.unwrap_or_default());
+    let mut offer = Offer::new(chooses && tools.can_read_files(), opening);
     if expects != Expects::Anything {
-        offer.set_kind(Some(Kind::Work));
+        offer.set_kind(Some(Kind::Run));
     }
     offer
 }

@@ -19,11 +19,11 @@ use super::{
     run_state::RunState,
 };
 
-const INSTRUCTION: &str = "Say what kind of request this is, as JSON. \"talk\": it can be answered from general knowledge or from \
-                           the data that came with it. \"read\": files have to be looked at to answer it, and nothing is to be \
-                           changed. \"work\": files are to be created, changed, deleted or moved, or a command is to be run.";
+const INSTRUCTION: &str = "Say what kind of request this is, as JSON. \"talk\": it can be answered from general knowledge or from the data that came with \
+     it. \"read\": files have to be looked at to answer it, and nothing is to be changed. \"write\": the text in files is to be changed, \
+     or files are to be created. \"run\": a command has to be run, or files are to be deleted, moved or renamed.";
 
-const SCHEMA: &str = r#"{"type":"object","properties":{"kind":{"enum":["talk","read","work"]}},"required":["kind"],"additionalProperties":false}"#;
+const SCHEMA: &str = r#"{"type":"object","properties":{"kind":{"enum":["talk","read","write","run"]}},"required":["kind"],"additionalProperties":false}"#;
 
 /// The tokens of an answer under the schema.
 const MAX_TOKENS: u32 = 24;
@@ -33,21 +33,26 @@ const MAX_REQUEST: usize = 1500;
 const MAX_NAMES: usize = 600;
 
 /// Requests with their kinds, in several languages.
-const EXAMPLES: [(&str, &str); 14] = [
+const EXAMPLES: [(&str, &str); 19] = [
     ("Files: app.js, index.html\nRequest: Why is index.html blank?", "read"),
-    ("Files: app.js, index.html\nRequest: Make the title in index.html say Welcome.", "work"),
+    ("Files: app.js, index.html\nRequest: Make the title in index.html say Welcome.", "write"),
     ("Files: lib.rs\nRequest: Give me a regular expression for dates.", "talk"),
-    ("Files: a.txt, b.txt\nRequest: Benenne a.txt in c.txt um.", "work"),
+    ("Files: a.txt, b.txt\nRequest: Benenne a.txt in c.txt um.", "run"),
     ("Files: lib.rs, main.rs\nRequest: How could I delete main.rs?", "talk"),
-    ("Files: notes.md\nRequest: notes.md says 2023, it should be 2024.", "work"),
+    ("Files: notes.md\nRequest: notes.md says 2023, it should be 2024.", "write"),
     ("Files: lib.rs, main.rs\nRequest: Welche Funktion in lib.rs liest die Datei?", "read"),
     ("Files: none\nData was piped in.\nRequest: Which line has the highest price?", "talk"),
-    ("Files: x.py, test_x.py\nRequest: Exécute les tests.", "work"),
+    ("Files: x.py, test_x.py\nRequest: Exécute les tests.", "run"),
     ("Files: main.go\nRequest: Write a limerick about autumn.", "talk"),
     ("Files: x.py, y.py\nRequest: Is print still used anywhere?", "read"),
-    ("Files: list.txt\nRequest: I need list.txt sorted, in sorted.txt.", "work"),
+    ("Files: list.txt\nRequest: I need list.txt sorted, in sorted.txt.", "write"),
     ("Files: main.rs\nRequest: Show me how main.rs would look without unwrap.", "read"),
-    ("Files: README.md\nRequest: Hola, ¿qué tal?", "talk"),
+    ("Files: notes.md\nRequest: Hola, ¿qué tal?", "talk"),
+    ("Files: x.py, test_x.py\nRequest: Correct the sum and check it with pytest.", "run"),
+    ("Files: a.js, b.js\nRequest: The variable is called cnt, count is a better name.", "write"),
+    ("Files: a.log, b.txt\nRequest: The logs can go.", "run"),
+    ("Files: main.c\nRequest: I need a C function that counts bits, how would you write it?", "talk"),
+    ("Files: none\nRequest: How do I undo the last commit?", "talk"),
 ];
 
 /// Asks the model. Returns `None` if it cannot say. An error of the provider is not one of the run here, because the first step

@@ -181,6 +181,7 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         }
         record_answer(run, &next).await?;
         run.parking.note_turn();
+        run.ledger.begin_turn();
         if let Some((fact, message)) = judged? {
             run.io.send(Event::TurnedBack(fact)).await?;
             run.messages.push_note(&message);
@@ -190,7 +191,6 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
                 return completed(run, next, matches!(checked, CheckedAnswer::Passed)).await;
             }
         } else {
-            run.ledger.begin_turn();
             if let Some(outcome) = run_calls(run, calls).await? {
                 return Ok(outcome);
             }

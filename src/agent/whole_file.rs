@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
-    core::{Message, Role, ToolCall},
+    core::{CallId, Message, Role, ToolCall, ToolNature},
     provider::{ChatRequest, FinishReason, ToolRole, Turn},
     tools::builtin::{file_exists, readable_text},
 };
@@ -31,33 +31,43 @@ const MAX_REQUEST: usize = 8000;
 const ADDED_TOKENS: u32 = 1200;
 /// The end of what a failed check printed that the model reads, in bytes.
 const MAX_OUTPUT: usize = 800;
+/// The most bytes of results of calls that the model reads.
+const MAX_RESULTS: usize = 2000;
 
 const SYSTEM: &str =
     "You write files. Your answer is one block of code with the content of the file, and nothing else.";
 
-/// Returns the argument that the model has not written yet, if the step names a file and lacks its content, and the others.
-fn planned(run: &RunState, call: &ToolCall) -> Option<(&'static str, String, Value)> {
+/// Returns the argument that the model has not written yet and the path, if the step names a file and lacks its content.
+fn planned(run: &RunState, call: &ToolCall) -> Option<(&'static str, String)> {
     let defs = run.tools.all.defs();
     let argument = defs.iter().find(|def| def.name == call.name)?.whole_file?;
     let args: Value = serde_json::from_str(&call.arguments).ok()?;
     let is_missing = args.get(argument).is_none();
     let path = args["path"].as_str().filter(|path| !path.trim().is_empty() && is_missing)?.to_owned();
-    Some((argument, path, args))
+    Some((argument, path))
 }
 
 /// Asks the model for the content of the file, if the only call of the step names one and does not have it. The content is
 /// put into the call. A call without it fails, and the model reads why.
 pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), Stop> {
     let [call] = turn.calls.as_slice() else { return Ok(()) };
-    let Some((argument, path, args)) = planned(run, call) else { return Ok(()) };
+    let Some((argument, path)) = planned(run, call) else { return Ok(()) };
+    if run.ledger.has_just_written(&path) {
+        run.offer.note_repeated(&call.name, ToolNature::Changes);
+        run.offer.refuse(format!(
+            "{path} has just been written. It is not written again before something else is done."
+        ));
+        return Ok(());
+    }
     let Some(file) = read(run, &path).await? else {
         run.offer.offer_edits();
+        run.offer.note_repeated(&call.name, ToolNature::Changes);
         run.offer.refuse(format!(
             "{path} is too large to be written anew, or may not be read without a question. Replace a part of it instead."
         ));
         return Ok(());
     };
-    let message = file.message(&args["what"]);
+    let message = file.message();
     let tokens = u32::try_from(file.content.len() / 2).unwrap_or(u32::MAX).saturating_add(ADDED_TOKENS);
     let request = ChatRequest {
         system: Arc::from(SYSTEM),
@@ -100,7 +110,12 @@ struct PlannedFile {
     /// The content now, with line feeds. Empty for a file that does not exist.
     content: String,
     exists: bool,
+    /// The request without its data.
     request: String,
+    /// The data that came with the request.
+    data: String,
+    /// The results of calls of the run, apart from files that are shown.
+    results: Vec<String>,
     /// Other files that the request names, each with its content.
     others: Vec<(String, String)>,
     /// The words for the model about the check that failed.
@@ -111,7 +126,8 @@ struct PlannedFile {
 async fn read(run: &RunState, path: &str) -> Result<Option<PlannedFile>, Stop> {
     let prompt = run.messages.prompt().filter(|prompt| prompt.content.len() <= MAX_REQUEST);
     let Some(prompt) = prompt.filter(|_| run.tools.reading_is_free) else { return Ok(None) };
-    let request = prompt.content.trim().to_owned();
+    let (request, data) = (prompt.words().trim().to_owned(), prompt.data().trim().to_owned());
+    let results = results(run, path);
     let (work_dir, path) = (Arc::clone(&run.tools.work_dir), path.to_owned());
     let named = run.offer.named.clone();
     let failed_check = run.checks.failed.as_ref().map(|(command, output)| check_in_words(command, output));
@@ -123,34 +139,73 @@ async fn read(run: &RunState, path: &str) -> Result<Option<PlannedFile>, Stop> {
         let others = others.map(|(content, other)| (other, content)).collect();
         // The mark stays where it is, because the tool keeps it.
         let content = content.trim_start_matches('\u{FEFF}').replace("\r\n", "\n");
-        Some(PlannedFile { path, content, exists, request, others, failed_check })
+        Some(PlannedFile { path, content, exists, request, data, results, others, failed_check })
     };
     Ok(blocking(reading).join().await?)
 }
 
 impl PlannedFile {
-    /// Returns the message to the model. `what` is what it has said is to be done with the file.
-    fn message(&self, what: &Value) -> String {
-        let Self { path, content, exists, request, others, failed_check } = self;
+    /// Returns the message to the model. The request stands in the last sentence: small models then change what it speaks of, and
+    /// nothing else.
+    fn message(&self) -> String {
+        let Self { path, content, exists, request, data, results, others, failed_check } = self;
         let mut parts: Vec<String> = others.iter().map(|(path, content)| fenced(path, content)).collect();
-        parts.push(match exists {
-            true => fenced(path, content),
-            false => format!("There is no file {path} yet."),
-        });
-        parts.push(format!("The request: {request}"));
+        parts.extend((!data.is_empty()).then(|| fenced("Data that was piped in", data)));
+        parts.extend(results.clone());
+        // A model of 0.5 billion parameters writes a program that writes the file, unless the file seems to be there.
+        let is_change = *exists || data.is_empty();
+        parts.push(if is_change { fenced(path, content) } else { format!("There is no file {path} yet.") });
         parts.extend(failed_check.clone());
-        if let Some(what) = what.as_str().filter(|what| !what.trim().is_empty()) {
-            parts.push(format!("What is to be done with {path}: {what}"));
-        }
-        parts.push(match exists {
-            true => format!(
-                "Write the whole new content of {path} in one block of code. Keep everything that the request does not speak of as \
-                 it is."
-            ),
-            false => format!("Write the whole content of {path} in one block of code."),
+        let mut order = format!("Write the whole content of {path} in one block of code");
+        order.push_str(match (exists, is_change) {
+            (true, _) => ". The only change: ",
+            (false, true) => ", with this change: ",
+            (false, false) => ", as this request wants it: ",
         });
+        order.push_str(request);
+        if !others.is_empty() {
+            order.push_str(&format!("\nChange only what it says about {path}."));
+        }
+        if *exists {
+            order.push_str("\nKeep everything else as it is.");
+        }
+        parts.push(order);
         parts.join("\n\n")
     }
+}
+
+/// Returns what calls of the run have found, the last ones. Files that the request names are shown without that.
+fn results(run: &RunState, path: &str) -> Vec<String> {
+    let defs = run.tools.all.defs();
+    let finds = |name: &str| {
+        let def = defs.iter().find(|def| def.name == name);
+        def.is_some_and(|def| {
+            matches!(def.nature, ToolNature::Reads | ToolNature::Runs | ToolNature::Fetches)
+        })
+    };
+    let calls: Vec<&ToolCall> = run.messages.since_prompt().flat_map(|message| &message.tool_calls).collect();
+    let shows_file = |id: &CallId| {
+        let names = |call: &&&ToolCall| {
+            let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+            args["path"]
+                .as_str()
+                .is_some_and(|read| read == path || run.offer.named.iter().any(|named| named == read))
+        };
+        calls.iter().find(|call| call.id == *id).filter(names).is_some()
+    };
+    let results = run.messages.since_prompt().filter_map(|message| message.tool_result.as_ref());
+    let results =
+        results.filter(|result| !result.is_error && finds(&result.name) && !shows_file(&result.call_id));
+    let mut room = MAX_RESULTS;
+    let mut found: Vec<String> = Vec::new();
+    for result in results.collect::<Vec<_>>().into_iter().rev() {
+        room = match room.checked_sub(result.output.len()) {
+            Some(room) => room,
+            None => break,
+        };
+        found.insert(0, fenced(&format!("Result of {}", result.name), &result.output));
+    }
+    found
 }
 
 /// Returns what the model reads about a check that failed: the end of what it printed.
@@ -163,7 +218,8 @@ fn check_in_words(command: &str, output: &str) -> String {
 
 fn fenced(path: &str, content: &str) -> String {
     let fence = fence_for(content);
-    format!("{path}:\n{fence}\n{}\n{fence}", content.trim_end_matches('\n'))
+    let end = if content.is_empty() { "" } else { "\n" };
+    format!("{path}:\n{fence}\n{}{end}{fence}", content.trim_end_matches('\n'))
 }
 
 /// Returns a fence that does not occur in the text.
@@ -185,8 +241,6 @@ fn code_block<'a>(answer: &'a str, fence: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -204,22 +258,28 @@ mod tests {
     }
 
     #[test]
-    fn the_model_reads_the_file_the_request_and_what_it_said() {
+    fn the_model_reads_the_file_and_the_request_last() {
         let file = PlannedFile {
             path: "a.txt".to_owned(),
             content: "one\n".to_owned(),
             exists: true,
             request: "Say two.".to_owned(),
+            data: "d".to_owned(),
+            results: vec!["Result of x:".to_owned()],
             others: vec![("b.txt".to_owned(), "b\n".to_owned())],
             failed_check: Some(check_in_words("make", "red\n")),
         };
-        let text = file.message(&json!("replace one"));
-        let start = "b.txt:\n```\nb\n```\n\na.txt:\n```\none\n```\n\nThe request: Say two.\n\nThe check `make` fails now.";
+        let text = file.message();
+        let start = "b.txt:\n```\nb\n```\n\nData that was piped in:\n```\nd\n```\n\nResult of x:\n\na.txt:\n```\none\n```\n\nThe check \
+                     `make` fails now.";
         assert!(
-            text.starts_with(start) && text.contains("What is to be done with a.txt: replace one\n\n"),
+            text.starts_with(start)
+                && text.contains("The only change: Say two.\nChange only what it says about a.txt.\nKeep"),
             "{text}"
         );
         let new = PlannedFile { exists: false, content: String::new(), failed_check: None, ..file };
-        assert!(new.message(&Value::Null).contains("There is no file a.txt yet."));
+        assert!(new.message().contains("There is no file a.txt yet.\n\nWrite the whole content of a.txt"));
+        let alone = PlannedFile { data: String::new(), others: Vec::new(), ..new };
+        assert!(alone.message().ends_with("a.txt:\n```\n```\n\nWrite the whole content of a.txt in one block of code, with this change: Say two."));
     }
 }

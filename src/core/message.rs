@@ -118,6 +118,11 @@ impl Message {
         if words.trim().is_empty() { &self.content } else { words }
     }
 
+    /// Returns the data before the author's words. Empty if there are no words.
+    pub fn data(&self) -> &str {
+        &self.content[..self.content.len() - self.words().len()]
+    }
+
     /// Removes the context that only one run has. Returns true if there was any.
     pub fn drop_run_context(&mut self) -> bool {
         !std::mem::take(&mut self.run_context).is_empty()

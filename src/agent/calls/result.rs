@@ -26,6 +26,10 @@ pub(super) struct CallInDaemon {
     effect: Effect,
 }
 
+/// The note that a model in steps reads after a call that would change nothing.
+const IT_IS_SO: &str =
+    "[It is so already. If nothing else is to be done, call answer and say that it is so already.]";
+
 impl CallInDaemon {
     pub(super) fn new(call: &DaemonCall) -> Self {
         let DaemonCall { tool, args, proposal, .. } = call;
@@ -43,11 +47,14 @@ impl CallInDaemon {
         run.ledger.note_call(call, nature, outcome);
         let change = self.note_change(run, outcome).await?;
         let help = self.help(run).await?;
-        if run.ledger.repetitions() > 1 {
-            run.offer.note_repeated(&call.name);
+        let changes_nothing = outcome.failure_kind() == Some(ToolFailureKind::NothingToChange)
+            || run.ledger.has_just_changed_nothing();
+        if changes_nothing || run.ledger.repetitions() > 1 {
+            run.offer.note_repeated(&call.name, nature);
         }
         let note = run.rails.note(call, nature, &run.ledger);
-        let notes = [change, help, note.unwrap_or_default()];
+        let so = if changes_nothing && run.model.works_in_steps() { IT_IS_SO } else { "" };
+        let notes = [change, help, so.to_owned(), note.unwrap_or_default()];
         let notes = notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n\n");
         Ok(outcome.clone().with_text(&notes))
     }

@@ -191,6 +191,26 @@ impl Ledger {
         u32::try_from(turns.len()).unwrap_or(u32::MAX)
     }
 
+    /// Returns true if the last turn has changed this file, and nothing else has happened since. A file that does not parse is to
+    /// be written again.
+    pub(super) fn has_just_written(&self, path: &str) -> bool {
+        let written = self.called().next_back().filter(|called| called.turn == self.turn);
+        let path = path.trim_start_matches("./");
+        let last = self.changes().last().filter(|change| change.path == path && !change.is_broken);
+        last.is_some()
+            && written.is_some_and(|called| called.changes_something && called.path.as_deref() == Some(path))
+    }
+
+    /// Returns true if what has happened last is a write of what a file had already.
+    pub(super) fn has_just_changed_nothing(&self) -> bool {
+        matches!(self.facts.last(), Some(Fact::Changed(change)) if change.before == change.now)
+    }
+
+    /// Returns true if the model has written what a file had already: it is so as the request wants it.
+    pub(super) fn has_found_it_so(&self) -> bool {
+        self.changes().any(|change| change.before == change.now)
+    }
+
     /// Returns the files that a call was told of in place of `path`, which does not exist.
     pub(super) fn near(&self, path: &str) -> &[String] {
         let named = |called: &&Called| called.path.as_deref() == Some(path) && !called.near.is_empty();

@@ -56,12 +56,15 @@ impl Rail for Empty {
     }
 }
 
+/// The name of the rails that ask about something that was not done. The model is asked about that once, by one of them.
+const NOTHING_DONE: &str = "nothing_done";
+
 /// Notices files that the model says it has changed, and that are as they were.
 pub(super) struct Claims;
 
 impl Rail for Claims {
     fn name(&self) -> &'static str {
-        "claims"
+        NOTHING_DONE
     }
 
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
@@ -96,16 +99,20 @@ impl Rail for Claims {
     }
 }
 
-/// Notices that a model which has said that there is work to do ends without having done anything.
+/// Notices that a model which has said that there is work to do ends without having done anything, and without having found that
+/// it is so already.
 pub(super) struct Idle;
 
 impl Rail for Idle {
     fn name(&self) -> &'static str {
-        "idle"
+        NOTHING_DONE
     }
 
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
-        if !whole(moment).is_some_and(|answer| answer.is_of_work) || ledger.has_acted() {
+        if !whole(moment).is_some_and(|answer| answer.is_of_work)
+            || ledger.has_acted()
+            || ledger.has_found_it_so()
+        {
             return Judgement::Pass;
         }
         Judgement::AskAgain {

@@ -16,7 +16,8 @@ pub(in crate::agent) fn change_notes(
     judged: &FileChange,
 ) -> String {
     let mut notes = Vec::new();
-    if config.shown {
+    let is_changed = change.old.as_deref() != Some(change.new.as_bytes());
+    if config.shown && is_changed {
         let is_new = is_whole && change.old.is_none();
         notes.push(if is_new { line_count(change) } else { changed_place(change) });
     }

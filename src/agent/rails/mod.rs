@@ -79,6 +79,7 @@ pub(super) enum Judgement {
 
 /// One rule.
 trait Rail: Send + Sync {
+    /// Rails of one name share the number of times that they have asked again.
     fn name(&self) -> &'static str;
 
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement;
@@ -89,7 +90,7 @@ pub(super) struct Rails {
     /// The keys of the agent. A rail that is off is not asked.
     pub(super) config: RailsConfig,
     rails: Vec<Box<dyn Rail>>,
-    /// The number of times that each rail has asked the model again.
+    /// The number of times that the rails of each name have asked the model again.
     asked: HashMap<&'static str, u32>,
     /// The reason for which a rail ends the run after the calls of this turn.
     end: Option<RunError>,

@@ -40,7 +40,22 @@ pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
          {\"tool\": \"answer\", \"text\": \"...\"}  Ends the task with an answer: the fact that was asked for, or why nothing has \
          to be changed.\n\nAfter each step you are told its result. Do all that is asked, and nothing else.",
     );
+    if let Some(tool) = tools.iter().find(|tool| tool.whole_file.is_some()) {
+        text.push_str(&examples(&tool.name));
+    }
     text
+}
+
+/// Returns two short tasks with their steps. With them a model of 0.5 billion parameters ends more of its tasks after the change,
+/// and does not write the same file again.
+fn examples(write: &str) -> String {
+    let write = |path: &str| format!("{{\"{TOOL}\": {}, \"path\": \"{path}\"}}", Value::from(write));
+    let (notes, first, second) = (write("notes.md"), write("a.js"), write("b.js"));
+    format!(
+        "\n\nTwo examples. Request: notes.md says 2023, it should be 2024. Steps: {notes}, then {{\"tool\": \"done\", \"changed\": \
+         [\"notes.md\"], \"text\": \"notes.md says 2024 now.\"}}\nRequest: Rename cnt to count in a.js and b.js. Steps: {first}, then \
+         {second}, then {{\"tool\": \"done\", \"changed\": [\"a.js\", \"b.js\"], \"text\": \"cnt is count now, in both files.\"}}"
+    )
 }
 
 fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {
@@ -50,7 +65,7 @@ fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {
     }
     text.push_str("}  ");
     text.push_str(match tool.whole_file {
-        Some(_) => "Create a file or change it. what: what is to be changed, in words. You write its content afterwards.",
+        Some(_) => "Create a file or change it. You write its whole content afterwards.",
         None => &tool.description,
     });
     let optional = members.iter().filter(|member| !member.required).map(|member| member.name);

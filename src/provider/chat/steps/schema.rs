@@ -1,7 +1,5 @@
 //! The schema that an answer is decoded under.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -24,9 +22,6 @@ pub(super) const TOOL: &str = "tool";
 /// The beginning of every step. An engine that writes it for the model makes the name of the tool come first.
 #[cfg(feature = "builtin")]
 pub(crate) const STEP_START: &str = "{\"tool\": \"";
-
-/// The longest text that says what is to be done with a file, in characters.
-const MAX_WHAT: u32 = 300;
 
 /// Returns true if some of these tools can be called in steps.
 pub(crate) fn can_call(tools: &[ToolDef]) -> bool {
@@ -87,8 +82,7 @@ fn tool_alternative(tool: &ToolDef) -> Option<String> {
     let members = members(tool)?;
     let required: Vec<&str> =
         members.iter().filter(|member| member.required).map(|member| member.name).collect();
-    let properties: Vec<(&str, &Value)> =
-        members.iter().map(|member| (member.name, &*member.schema)).collect();
+    let properties: Vec<(&str, &Value)> = members.iter().map(|member| (member.name, member.schema)).collect();
     Some(alternative(&tool.name, &properties, &required))
 }
 
@@ -112,13 +106,13 @@ fn quoted(text: &str) -> String {
 /// An argument of a tool.
 pub(super) struct Member<'a> {
     pub(super) name: &'a str,
-    pub(super) schema: Cow<'a, Value>,
+    pub(super) schema: &'a Value,
     pub(super) required: bool,
 }
 
 /// Returns the arguments of a tool, the required ones first. Returns `None` for a tool that cannot be called in steps,
-/// because it has an argument with the name that steps use, or the name of the last step. In place of the content of a whole file,
-/// which is written apart from the step, it says what is to be done with the file.
+/// because it has an argument with the name that steps use, or the name of the last step. The content of a whole file is written
+/// apart from the step.
 pub(super) fn members(tool: &ToolDef) -> Option<Vec<Member<'_>>> {
     let properties = tool.parameters["properties"].as_object();
     if tool.name == ANSWER || properties.is_some_and(|properties| properties.contains_key(TOOL)) {
@@ -126,22 +120,16 @@ pub(super) fn members(tool: &ToolDef) -> Option<Vec<Member<'_>>> {
     }
     let required: Vec<&str> =
         tool.parameters["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let find = |name: &str| match properties?.get_key_value(name)? {
-        (name, _) if tool.whole_file == Some(name.as_str()) => {
-            Some(("what", Cow::Owned(json!({"type": "string", "maxLength": MAX_WHAT}))))
-        }
-        (name, schema) => Some((name.as_str(), Cow::Borrowed(schema))),
-    };
+    let is_in_step = |name: &str| tool.whole_file != Some(name);
+    let find = |name: &&str| properties?.get_key_value(*name);
     let mut members: Vec<Member<'_>> = required
         .iter()
-        .filter_map(|name| find(name))
+        .filter(|name| is_in_step(name))
+        .filter_map(find)
         .map(|(name, schema)| Member { name, schema, required: true })
         .collect();
     let optional = properties.into_iter().flatten().filter(|(name, _)| !required.contains(&name.as_str()));
-    members.extend(optional.map(|(name, schema)| Member {
-        name,
-        schema: Cow::Borrowed(schema),
-        required: false,
-    }));
+    let optional = optional.filter(|(name, _)| is_in_step(name));
+    members.extend(optional.map(|(name, schema)| Member { name, schema, required: false }));
     Some(members)
 }

@@ -153,14 +153,13 @@ fn the_content_of_a_whole_file_is_no_part_of_its_step() {
     let write = ToolDef { whole_file: Some("content"), ..tool("write", parameters) };
     let format = response_format(std::slice::from_ref(&write), &ToolChoice::Auto, &StepOptions::default());
     assert!(
-        format
-            .get()
-            .contains(r#""what":{"maxLength":300,"type":"string"}},"required":["tool","path","what"]"#)
+        format.get().contains(r#""path":{"type":"string"}},"required":["tool","path"]"#),
+        "{}",
+        format.get()
     );
-    assert!(
-        system_with_steps("", &[write])
-            .contains(r#"{"tool": "write", "path": "...", "what": "..."}  Create a file"#)
-    );
+    let text = system_with_steps("", &[write]);
+    assert!(text.contains(r#"{"tool": "write", "path": "..."}  Create a file"#), "{text}");
+    assert!(text.contains(r#"Steps: {"tool": "write", "path": "notes.md"}, then {"tool": "done""#), "{text}");
 }
 
 #[test]

@@ -21,8 +21,8 @@ async fn run(test: &TestCore, kind: Option<&'static str>, prompt: &str) -> Vec<E
     test.run(request).await
 }
 
-fn write(path: &str, what: &str) -> Step {
-    Step::Call(vec![("write_file", json!({"path": path, "what": what}))])
+fn write(path: &str) -> Step {
+    Step::Call(vec![("write_file", json!({"path": path}))])
 }
 
 fn done(changed: &[&str], text: &str) -> Step {
@@ -43,7 +43,7 @@ fn withheld(test: &TestCore) -> Vec<Vec<String>> {
 #[tokio::test]
 async fn a_file_is_written_as_text_after_the_step_that_names_it() {
     let test = TestCore::new([
-        write("a.ini", "set p to 2"),
+        write("a.ini"),
         Step::Say("Here it is:\n```ini\np = 2\n\nq = 1\n```\n"),
         done(&["a.ini"], "It is set."),
     ]);
@@ -57,25 +57,39 @@ async fn a_file_is_written_as_text_after_the_step_that_names_it() {
     let requests = test.model.requests();
     let asked = &requests[1].messages[0].content;
     assert_eq!((requests[1].messages.len(), requests[1].tools.len()), (1, 0), "a conversation of its own");
-    let start = "b.ini:\n```\nr = 3\n```\n\na.ini:\n```\np = 1\n\nq = 1\n```\n\nThe request: set p to 2";
-    assert!(
-        asked.starts_with(start) && asked.contains("What is to be done with a.ini: set p to 2"),
-        "{asked}"
-    );
+    let start =
+        "b.ini:\n```\nr = 3\n```\n\na.ini:\n```\np = 1\n\nq = 1\n```\n\nWrite the whole content of a.ini";
+    assert!(asked.starts_with(start) && asked.contains("The only change: set p to 2"), "{asked}");
     let call = requests[2].messages.iter().find_map(|message| message.tool_calls.first()).unwrap();
     assert_eq!(call.arguments, r#"{"path": "a.ini", "content": "p = 2\n\nq = 1\n"}"#);
     assert_eq!(facts(&events).changed_files, ["a.ini"]);
 }
 
 #[tokio::test]
+async fn a_file_is_not_written_twice_with_nothing_done_between() {
+    let content = || Step::Say("```\none\n```");
+    let steps =
+        [write("a.txt"), content(), write("a.txt"), more(), write("b.txt"), content(), write("a.txt")];
+    let test = TestCore::new(steps.into_iter().chain([content(), done(&["a.txt", "b.txt"], "Both.")]));
+    let events = run(&test, Some("write"), "make them").await;
+    assert_eq!(
+        (answer(&events), facts(&events).changed_files.as_slice()),
+        ("Both.", ["a.txt", "b.txt"].map(str::to_owned).as_slice())
+    );
+    let second = &results(&test, 4)[1];
+    assert!(second.starts_with("a.txt has just been written."), "{second}");
+    let withheld = &withheld(&test)[2];
+    assert!(withheld.contains(&"write_file".to_owned()), "the model is to do something else: {withheld:?}");
+}
+
+#[tokio::test]
 async fn an_answer_without_the_file_and_a_file_that_is_too_large_are_no_change() {
-    let test = TestCore::new([write("a.ini", "x"), Step::Say("I cannot."), Step::Say("It cannot be done.")]);
+    let test = TestCore::new([write("a.ini"), Step::Say("I cannot."), Step::Say("It cannot be done.")]);
     test.write("a.ini", "p = 1\n");
     assert_eq!(answer(&run(&test, None, "set p to 2 in a.ini").await), "It cannot be done.");
     assert!(results(&test, 2)[0].starts_with("nothing was written: "), "{:?}", results(&test, 2));
 
-    let test =
-        TestCore::new([write("a.ini", "x"), edit("a.ini", "p = 1", "p = 2"), done(&["a.ini"], "done")]);
+    let test = TestCore::new([write("a.ini"), edit("a.ini", "p = 1", "p = 2"), done(&["a.ini"], "done")]);
     test.write("a.ini", &format!("p = 1\n{}", "# a comment\n".repeat(1000)));
     assert_eq!(answer(&run(&test, None, "set p to 2 in a.ini").await), "done");
     let is_withheld = |tools: &Vec<String>| tools.contains(&"edit_file".to_owned());
@@ -84,12 +98,8 @@ async fn an_answer_without_the_file_and_a_file_that_is_too_large_are_no_change()
 
 #[tokio::test]
 async fn the_kind_of_work_chooses_the_tools_and_the_model_gets_the_others() {
-    let test = TestCore::new([
-        more(),
-        write("new.txt", "make it"),
-        Step::Say("```\nx\n```"),
-        done(&["new.txt"], "made"),
-    ]);
+    let test =
+        TestCore::new([more(), write("new.txt"), Step::Say("```\nx\n```"), done(&["new.txt"], "made")]);
     let events = run(&test, Some("talk"), "please, a new file").await;
     assert_eq!((answer(&events), test.read("new.txt").as_str()), ("made", "x\n"));
     let withheld = withheld(&test);
@@ -131,7 +141,7 @@ async fn a_file_that_the_model_says_it_has_changed_is_looked_at() {
 async fn that_nothing_has_to_be_changed_is_an_answer() {
     let test = TestCore::new([Step::Say("It is so already."), Step::Say("It says two already.")]);
     test.write("a.txt", "two\n");
-    let events = run(&test, Some("work"), "say two in a.txt").await;
+    let events = run(&test, Some("write"), "say two in a.txt").await;
     assert_eq!((answer(&events), test.model.requests().len()), ("It says two already.", 3));
     // A question to which the model knows the answer needs no work.
     let test = TestCore::new([Step::Say("Paris")]);
@@ -144,7 +154,7 @@ async fn files_that_are_named_and_left_are_asked_about_once() {
     let test = TestCore::new(edits);
     test.write("a.txt", "one\n");
     test.write("b.txt", "one\n");
-    assert_eq!(answer(&run(&test, Some("work"), "say two in a.txt as in b.txt").await), "b.txt stays.");
+    assert_eq!(answer(&run(&test, Some("write"), "say two in a.txt as in b.txt").await), "b.txt stays.");
     let asked = test.model.requests()[3].messages.last().unwrap().content.clone();
     assert!(asked.starts_with("Changed: a.txt. Not changed: b.txt."), "{asked}");
 }
@@ -153,6 +163,7 @@ async fn files_that_are_named_and_left_are_asked_about_once() {
 async fn a_loop_ends_the_run_and_waiting_with_a_command_does_not() {
     let test = TestCore::new((0..10).map(|_| read("a.txt")));
     test.write("a.txt", "one\n");
+    test.write("b.txt", "one\n");
     let events = run(&test, None, "what is in a.txt?").await;
     let reason = "the model called read_file 4 times with the same arguments and the same result";
     assert_eq!((failure(&events), test.model.requests().len()), ((FailureKind::Limit, reason), 4));

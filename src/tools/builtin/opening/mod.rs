@@ -1,18 +1,24 @@
 //! Gathers the beginning of a run: the names of the files in its working directory, and the files that the prompt names or
 //! quotes.
 
+mod content;
+mod words;
+
 use std::{
-    collections::BTreeSet,
-    io::{Read as _, Seek as _, SeekFrom},
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
+use self::{
+    content::content,
+    words::{quotes, without_punctuation, words_of},
+};
 use super::{
     search_files::files_with,
     walk::{self, Pattern},
 };
 use crate::{
-    core::{Cancel, is_binary, utf16_text},
+    core::Cancel,
     tools::{Effect, WorkDir, Workspace, read_effect},
 };
 
@@ -27,13 +33,10 @@ const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// The most words of a prompt that are tried as names of files, and the longest of them in bytes.
 const MAX_WORDS: usize = 200;
 const MAX_WORD: usize = 200;
-/// The most texts in quotes that are looked for, and their lengths in bytes.
-const MAX_QUOTES: usize = 4;
-const QUOTE_LENGTH: std::ops::RangeInclusive<usize> = 3..=200;
 /// A text that stands in more files says too little.
-const MAX_FILES_WITH_QUOTE: usize = 3;
-/// The time for the search of one text in quotes.
-const SEARCH_TIME: Duration = Duration::from_millis(250);
+const MAX_FILES_WITH_TEXT: usize = 3;
+/// The time for the search of the texts in quotes, and for that of the words.
+const SEARCH_TIME: Duration = Duration::from_millis(500);
 /// The heading of the names, and what stands for it if there are none.
 const LISTING: &str = "The files in the working directory:";
 const NO_FILES: &str = "The working directory has no files.";
@@ -56,10 +59,14 @@ pub struct OpenedFile {
     pub path: String,
     /// Its content in a fence, below a heading with its path.
     pub text: String,
+    /// The text has all of the file.
+    pub is_whole: bool,
+    /// The prompt names the file, or has a text in quotes that stands in it. Otherwise words of the prompt stand there.
+    pub is_named: bool,
 }
 
-/// Lists the working directory and reads the files that `prompt` names, and those in which a text stands that it has in
-/// quotes, in at most about `max_bytes` bytes.
+/// Lists the working directory and reads the files that `prompt` names, and those in which a text stands that it has in quotes. If
+/// there are none, those in which the rarest of its words stand. They have at most about `max_bytes` bytes.
 ///
 /// Nothing is read for which a call of a tool would ask somebody: a directory or a file whose name says that it holds
 /// secrets or settings. Returns `None` for such a directory.
@@ -71,13 +78,17 @@ pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Canc
         let (names, more) = listed(workspace, cancel);
         let mut named = named_files(workspace, prompt, &names);
         add_quoted_files(&mut named, workspace, prompt, cancel);
+        let is_named = !named.is_empty();
+        if !is_named {
+            named = files_with_words(workspace, prompt, cancel);
+        }
         let mut opening = Opening::default();
         opening.push_names(names.clone(), more, max_bytes / 4);
         let mut room = max_bytes.saturating_sub(opening.listing.len());
         for (at, path) in named.iter().enumerate() {
-            if let Some(file) = OpenedFile::read(workspace, path, room / (named.len() - at)) {
+            if let Some(file) = OpenedFile::read(workspace, path, prompt, room / (named.len() - at)) {
                 room = room.saturating_sub(file.text.len());
-                opening.read.push(file);
+                opening.read.push(OpenedFile { is_named, ..file });
             }
         }
         Some(opening)
@@ -120,12 +131,13 @@ impl Opening {
 
 impl OpenedFile {
     /// Reads a file. Returns `None` if it is no text.
-    fn read(workspace: &Workspace, path: &str, max_bytes: usize) -> Option<Self> {
-        let content = content(workspace, path, max_bytes)?;
+    fn read(workspace: &Workspace, path: &str, prompt: &str, max_bytes: usize) -> Option<Self> {
+        let (content, is_whole) = content(workspace, path, prompt, max_bytes)?;
         let fence = fence(&content);
         let end = if content.ends_with('\n') || content.is_empty() { "" } else { "\n" };
         let heading = Self::heading(path);
-        Some(Self { path: path.to_owned(), text: format!("{heading}{fence}\n{content}{end}{fence}") })
+        let text = format!("{heading}{fence}\n{content}{end}{fence}");
+        Some(Self { path: path.to_owned(), text, is_whole, is_named: false })
     }
 
     /// Returns the line before the content of the file of this path.
@@ -181,12 +193,10 @@ fn named_files(workspace: &Workspace, prompt: &str, listed: &[String]) -> Vec<St
 
 /// Adds the files that have a text which the prompt has in quotes, if few have it.
 fn add_quoted_files(files: &mut Vec<String>, workspace: &Workspace, prompt: &str, cancel: &Cancel) {
-    for quote in quotes(prompt) {
-        if files.iter().any(|path| path.ends_with(quote)) {
-            continue;
-        }
-        let found = files_with(workspace, quote, MAX_FILES_WITH_QUOTE + 1, SEARCH_TIME, cancel);
-        if found.len() <= MAX_FILES_WITH_QUOTE {
+    let is_new = |quote: &&str| !files.iter().any(|path| path.ends_with(quote));
+    let quotes: Vec<&str> = quotes(prompt).filter(is_new).collect();
+    for found in files_with(workspace, &quotes, MAX_FILES_WITH_TEXT + 1, SEARCH_TIME, cancel) {
+        if found.len() <= MAX_FILES_WITH_TEXT {
             let new: Vec<String> = found.into_iter().filter(|path| !files.contains(path)).collect();
             files.extend(new);
         }
@@ -194,35 +204,20 @@ fn add_quoted_files(files: &mut Vec<String>, workspace: &Workspace, prompt: &str
     files.truncate(MAX_FILES);
 }
 
-/// Returns the texts in double quotes and in backticks.
-fn quotes(prompt: &str) -> impl Iterator<Item = &str> {
-    let mut rest = prompt;
-    let next = move || {
-        loop {
-            let open = rest.find(['"', '`', '“'])?;
-            let quote = rest[open..].chars().next()?;
-            let close = if quote == '“' { '”' } else { quote };
-            let inner = &rest[open + quote.len_utf8()..];
-            let end = inner.find([close, '\n'])?;
-            let is_closed = inner[end..].starts_with(close);
-            rest = &inner[end + inner[end..].chars().next()?.len_utf8()..];
-            if is_closed {
-                return Some(&inner[..end]);
-            }
+/// Returns the files in which the rarest words of the prompt stand, for a prompt that names none. A word that few files have says
+/// more than one that many have.
+fn files_with_words(workspace: &Workspace, prompt: &str, cancel: &Cancel) -> Vec<String> {
+    let words = words_of(prompt);
+    let mut weights: BTreeMap<String, f64> = BTreeMap::new();
+    for found in files_with(workspace, &words, MAX_FILES_WITH_TEXT + 1, SEARCH_TIME, cancel) {
+        if found.len() <= MAX_FILES_WITH_TEXT {
+            let weight = 1.0 / found.len().max(1) as f64;
+            found.into_iter().for_each(|path| *weights.entry(path).or_default() += weight);
         }
-    };
-    std::iter::from_fn(next)
-        .filter(|text| QUOTE_LENGTH.contains(&text.len()) && text.contains(char::is_alphanumeric))
-        .take(MAX_QUOTES)
-}
-
-/// Removes what stands around a name in a sentence.
-fn without_punctuation(word: &str) -> &str {
-    let word = word.trim_matches(|c: char| {
-        matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | '“' | '”')
-    });
-    let word = word.trim_end_matches([',', ';', ':', '!', '?', '.', '"', '\'', '`', ')']);
-    word.strip_suffix("'s").unwrap_or(word)
+    }
+    let mut files: Vec<(String, f64)> = weights.into_iter().collect();
+    files.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    files.into_iter().map(|(path, _)| path).take(MAX_FILES_WITH_TEXT).collect()
 }
 
 /// Returns true for an existing file that may be read without a question.
@@ -230,38 +225,6 @@ fn is_readable(workspace: &Workspace, path: &str) -> bool {
     workspace.path(path).is_ok_and(|path| {
         workspace.open(&path).is_ok() && read_effect::of_file(workspace, &path) == Effect::Reads
     })
-}
-
-/// Reads a file, or the beginning and the end of one that has more than `max_bytes` bytes. Returns `None` if it is no text
-/// or cannot be read.
-fn content(workspace: &Workspace, path: &str, max_bytes: usize) -> Option<String> {
-    let mut file = workspace.open(&workspace.path(path).ok()?).ok()?;
-    let max = max_bytes as u64;
-    let length = file.metadata().ok()?.len();
-    let mut head = Vec::new();
-    if length <= max {
-        file.take(max).read_to_end(&mut head).ok()?;
-        return text(&head);
-    }
-    (&mut file).take(max / 3 * 2).read_to_end(&mut head).ok()?;
-    let mut tail = Vec::new();
-    file.seek(SeekFrom::Start(length - max / 3)).ok()?;
-    file.take(max / 3).read_to_end(&mut tail).ok()?;
-    // Whole lines, so that no half line is taken for a line of the file.
-    let end = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len());
-    let start = tail.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let (head, tail) = (text(&head[..end])?, text(&tail[start..])?);
-    let left_out = length.saturating_sub((head.len() + tail.len()) as u64);
-    let next = head.lines().count() + 1;
-    Some(format!(
-        "{head}\n[{left_out} of {length} bytes are left out here: read_file with start_line {next} shows them]\n{tail}"
-    ))
-}
-
-/// Returns `None` also for bytes that are not UTF-8: read_file shows the rest of them, and says so.
-fn text(bytes: &[u8]) -> Option<String> {
-    let utf8 = || std::str::from_utf8(bytes).ok().filter(|_| !is_binary(bytes));
-    utf16_text(bytes).or_else(|| utf8().map(|text| text.replace('\0', "␀")))
 }
 
 /// Returns a line of backticks that the content does not have.
@@ -332,13 +295,41 @@ mod tests {
             ("c/three", "common"),
             ("c/four", "common"),
         ]);
-        let read = |prompt: &str| paths(&dir.opening(prompt, 4000));
+        let read = |prompt: &str| {
+            let read = dir.opening(prompt, 4000).read.into_iter().filter(|file| file.is_named);
+            read.map(|file| file.path).collect::<Vec<_>>()
+        };
         assert_eq!(read("Correct \"Good mornin\" to \"Good morning\"."), ["a.py"]);
         assert_eq!(read("In b.py, use `print` for “x = 1”"), ["b.py", "a.py"]);
         for nothing in ["it is \"Good morn\"", "\"common\"", "\"Good\nmornin\"", "\"\" `x` \"", "Good mornin"]
         {
             assert_eq!(read(nothing), Vec::<String>::new(), "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_prompt_that_names_no_file_brings_those_with_its_rare_words() {
+        let common = "a rate that is shown\n";
+        let dir = Dir::new(&[
+            ("tax.py", "VAT = 0.16\nrate = 2\n"),
+            ("discount.py", "GOLD = 0.16\nrate = 2\n"),
+            ("a.txt", common),
+            ("b.txt", common),
+        ]);
+        let opening = dir.opening("The rate of VAT is shown as 16 % here.", 4000);
+        assert_eq!(paths(&opening), ["tax.py", "a.txt", "b.txt"]);
+        assert!(opening.read.iter().all(|file| file.is_whole && !file.is_named), "{opening:?}");
+        assert_eq!(paths(&dir.opening("Was soll das sein?", 4000)), [""; 0]);
+    }
+
+    #[test]
+    fn of_a_long_file_lines_with_rare_words_are_shown() {
+        let lines: String = (1..=2000).map(|number| format!("key_{number} = rare{}\n", number / 2)).collect();
+        let dir = Dir::new(&[("long.conf", &lines)]);
+        let opening = dir.opening("In long.conf, which key has rare500? And key_1600?", 2000);
+        let shown = "[lines there with words of the request:]\n1000: key_1000 = rare500\n1001: key_1001 = rare500\n1600: key_1600 = rare800\n";
+        assert!(opening.text().contains(shown), "{}", opening.text());
+        assert!(!opening.read[0].is_whole);
     }
 
     #[test]
