@@ -116,6 +116,11 @@ impl RunMessages {
         self.window.iter().skip(prompt.map_or(usize::MAX, |at| at + 1))
     }
 
+    /// Returns the messages before the prompt of the run, as far as the window has them.
+    pub(super) fn before_prompt(&self) -> impl Iterator<Item = &Message> {
+        self.window.iter().take_while(|message| !self.is_of_user(message))
+    }
+
     /// Does not record the prompt, because the session has it already.
     pub(super) fn forget_prompt(&mut self) {
         self.unrecorded_prompt = None;

@@ -44,9 +44,8 @@ pub(super) struct Offer {
     pub(super) names: Vec<String>,
     /// The files among them that the request names.
     pub(super) named: Vec<String>,
-    /// The next step is the first, and the prompt came with what it has to read: with all files of the directory, for every kind
-    /// of work, or with all files that it names, to write them.
-    is_read: Option<Kind>,
+    /// The next step is the first, and the files that the request names stand in the prompt as a whole.
+    is_read: bool,
     /// The model has just read something again that it had read.
     rereads: bool,
 }
@@ -57,12 +56,7 @@ impl Offer {
         let Some(Opening { names, read, .. }) = opening else { return Self { is_on, ..Self::default() } };
         let named: Vec<String> =
             read.iter().filter(|file| file.is_named).map(|file| file.path.clone()).collect();
-        let is_whole = !read.is_empty() && read.iter().all(|file| file.is_whole);
-        let is_read = match is_whole {
-            true if read.len() == names.len() => Some(Kind::Read),
-            true if !named.is_empty() => Some(Kind::Write),
-            _ => None,
-        };
+        let is_read = !named.is_empty() && read.iter().all(|file| file.is_whole);
         Self { is_on, names: names.clone(), named, is_read, ..Self::default() }
     }
 
@@ -126,7 +120,7 @@ impl Offer {
         let withheld =
             tools.iter().filter(|tool| !self.offers(tool, can_write)).map(|tool| tool.name.clone());
         let withheld: Vec<String> = withheld.collect();
-        (self.is_read, self.rereads) = (None, false);
+        (self.is_read, self.rereads) = (false, false);
         let more = !withheld.is_empty();
         StepOptions {
             withheld_tools: withheld.into_iter().chain(repeated).collect(),
@@ -143,10 +137,7 @@ impl Offer {
         let kind = self.kind.unwrap_or(Kind::Run);
         match tool.nature {
             ToolNature::Reads => {
-                kind != Kind::Talk
-                    && !self.rereads
-                    && self.is_read != Some(Kind::Read)
-                    && self.is_read != Some(kind)
+                kind != Kind::Talk && !self.rereads && !(kind == Kind::Write && self.is_read)
             }
             ToolNature::Changes if tool.whole_file.is_none() && can_write => {
                 matches!(kind, Kind::Write | Kind::Run) && self.edits
@@ -212,16 +203,13 @@ mod tests {
             [(true, ["read", "edit", "run", "fetch"].as_slice()), (false, &["edit", "run", "fetch"])]
         {
             let file = OpenedFile { path: "a".to_owned(), text: "a".to_owned(), is_whole, is_named: true };
-            let names = vec!["a".to_owned(), "b".to_owned()];
-            let opening = Opening { read: vec![file], names, ..Opening::default() };
+            let opening = Opening { read: vec![file], ..Opening::default() };
             let mut offer = Offer { kind: Some(Kind::Write), ..Offer::new(true, Some(&opening)) };
             assert_eq!(withheld(&mut offer, "x"), first);
             assert_eq!(withheld(&mut offer, "x"), ["edit", "run", "fetch"]);
+            // The answer to a question may stand in another file. Without the tools that read, small models ask for all of them.
             let mut question = Offer { kind: Some(Kind::Read), ..Offer::new(true, Some(&opening)) };
-            assert!(!withheld(&mut question, "x").contains(&"read".to_owned()), "the answer may stand in b");
-            let all = Opening { names: vec!["a".to_owned()], ..opening };
-            let mut question = Offer { kind: Some(Kind::Read), ..Offer::new(true, Some(&all)) };
-            assert_eq!(withheld(&mut question, "x").contains(&"read".to_owned()), is_whole);
+            assert_eq!(withheld(&mut question, "x"), ["write", "edit", "run", "fetch"]);
         }
     }
 

@@ -33,7 +33,7 @@ const MAX_REQUEST: usize = 1500;
 const MAX_NAMES: usize = 600;
 
 /// Requests with their kinds, in several languages.
-const EXAMPLES: [(&str, &str); 19] = [
+const EXAMPLES: [(&str, &str); 20] = [
     ("Files: app.js, index.html\nRequest: Why is index.html blank?", "read"),
     ("Files: app.js, index.html\nRequest: Make the title in index.html say Welcome.", "write"),
     ("Files: lib.rs\nRequest: Give me a regular expression for dates.", "talk"),
@@ -51,8 +51,9 @@ const EXAMPLES: [(&str, &str); 19] = [
     ("Files: x.py, test_x.py\nRequest: Correct the sum and check it with pytest.", "run"),
     ("Files: a.js, b.js\nRequest: The variable is called cnt, count is a better name.", "write"),
     ("Files: a.log, b.txt\nRequest: The logs can go.", "run"),
-    ("Files: main.c\nRequest: I need a C function that counts bits, how would you write it?", "talk"),
+    ("Files: main.c\nRequest: Write a C function that counts bits.", "talk"),
     ("Files: none\nRequest: How do I undo the last commit?", "talk"),
+    ("Files: conf.yaml\nRequest: How would one turn the cache off here?", "read"),
 ];
 
 /// Asks the model. Returns `None` if it cannot say. An error of the provider is not one of the run here, because the first step

@@ -46,16 +46,31 @@ pub(crate) fn system_with_steps(system: &str, tools: &[ToolDef]) -> String {
     text
 }
 
-/// Returns two short tasks with their steps. With them a model of 0.5 billion parameters ends more of its tasks after the change,
-/// and does not write the same file again.
+/// Returns short tasks with their steps. With them small models answer what they know, and what stands in the prompt, at once, end
+/// more of their tasks after the change, and do not write the same file again.
 fn examples(write: &str) -> String {
     let write = |path: &str| format!("{{\"{TOOL}\": {}, \"path\": \"{path}\"}}", Value::from(write));
-    let (notes, first, second) = (write("notes.md"), write("a.js"), write("b.js"));
-    format!(
-        "\n\nTwo examples. Request: notes.md says 2023, it should be 2024. Steps: {notes}, then {{\"tool\": \"done\", \"changed\": \
-         [\"notes.md\"], \"text\": \"notes.md says 2024 now.\"}}\nRequest: Rename cnt to count in a.js and b.js. Steps: {first}, then \
-         {second}, then {{\"tool\": \"done\", \"changed\": [\"a.js\", \"b.js\"], \"text\": \"cnt is count now, in both files.\"}}"
-    )
+    let done = |changed: &str, text: &str| {
+        format!("{{\"{TOOL}\": \"done\", \"changed\": [{changed}], \"text\": \"{text}\"}}")
+    };
+    let tasks = [
+        ("How long is a marathon?", vec![answer_as_step("42.195 km")]),
+        (
+            "notes.md says 2023, it should be 2024.",
+            vec![write("notes.md"), done("\"notes.md\"", "notes.md says 2024 now.")],
+        ),
+        (
+            "Rename cnt to count in a.js and b.js.",
+            vec![
+                write("a.js"),
+                write("b.js"),
+                done("\"a.js\", \"b.js\"", "cnt is count now, in both files."),
+            ],
+        ),
+        ("plan.txt holds: \"May 3: start\". When is the start?", vec![answer_as_step("On May 3.")]),
+    ];
+    let tasks = tasks.map(|(request, steps)| format!("Request: {request} Steps: {}", steps.join(", then ")));
+    format!("\n\nExamples of tasks with all their steps. {}", tasks.join("\n"))
 }
 
 fn description(tool: &ToolDef, members: &[Member<'_>]) -> String {

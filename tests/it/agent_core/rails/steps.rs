@@ -59,10 +59,28 @@ async fn a_file_is_written_as_text_after_the_step_that_names_it() {
     assert_eq!((requests[1].messages.len(), requests[1].tools.len()), (1, 0), "a conversation of its own");
     let start =
         "b.ini:\n```\nr = 3\n```\n\na.ini:\n```\np = 1\n\nq = 1\n```\n\nWrite the whole content of a.ini";
-    assert!(asked.starts_with(start) && asked.contains("The only change: set p to 2"), "{asked}");
+    assert!(asked.starts_with(start) && asked.contains("with this change: set p to 2"), "{asked}");
     let call = requests[2].messages.iter().find_map(|message| message.tool_calls.first()).unwrap();
     assert_eq!(call.arguments, r#"{"path": "a.ini", "content": "p = 2\n\nq = 1\n"}"#);
     assert_eq!(facts(&events).changed_files, ["a.ini"]);
+}
+
+#[tokio::test]
+async fn a_request_that_refers_to_an_earlier_one_is_read_with_it() {
+    let steps =
+        [Step::Say("I would set the port to 9000."), write("a.ini"), Step::Say("```\nport = 9000\n```")];
+    let test = TestCore::new(steps.into_iter().chain([done(&["a.ini"], "It is set.")]));
+    test.agent("steps", "tool_role = \"steps\"\n");
+    test.write("a.ini", "port = 1\n");
+    for prompt in ["What should the port in a.ini be?", "Yes, do that."] {
+        let mut request = StartRun { agent: "steps".to_owned(), ..test.in_session("s", prompt) };
+        request.tools.reading_is_free = true;
+        test.run(request).await;
+    }
+    let asked = test.model.requests()[2].messages[0].content.clone();
+    let earlier = "The user said before: What should the port in a.ini be?\n\nYou said before: I would set the port to 9000.\n\na.ini:";
+    assert!(asked.starts_with(earlier) && asked.contains("with this change: Yes, do that."), "{asked}");
+    assert_eq!(test.read("a.ini"), "port = 9000\n");
 }
 
 #[tokio::test]
@@ -163,7 +181,6 @@ async fn files_that_are_named_and_left_are_asked_about_once() {
 async fn a_loop_ends_the_run_and_waiting_with_a_command_does_not() {
     let test = TestCore::new((0..10).map(|_| read("a.txt")));
     test.write("a.txt", "one\n");
-    test.write("b.txt", "one\n");
     let events = run(&test, None, "what is in a.txt?").await;
     let reason = "the model called read_file 4 times with the same arguments and the same result";
     assert_eq!((failure(&events), test.model.requests().len()), ((FailureKind::Limit, reason), 4));
