@@ -18,8 +18,7 @@ const MAX_LINES_WITH_WORD: usize = 5;
 const MAX_SEARCHED_FILE: u64 = 4 << 20;
 
 /// Reads a file, or of one that has more than `max_bytes` bytes the beginning, the end, and lines between them with words of the
-/// prompt. Returns the text, and true if it has all of the file. `None` if it is no text
-/// or cannot be read.
+/// prompt. Returns the text, and true if it has all of the file. `None` if it is no text or cannot be read.
 pub(super) fn content(
     workspace: &Workspace,
     path: &str,
@@ -60,19 +59,16 @@ fn lines_with_words(file: &mut File, prompt: &str, max_bytes: usize) -> Option<S
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(MAX_SEARCHED_FILE).read_to_end(&mut bytes).ok()?;
     let text = text(&bytes)?;
-    let mut found: BTreeMap<usize, &str> = BTreeMap::new();
-    for word in words_of(prompt) {
-        let is_match = |line: &&str| line.split(is_between_words).any(|part| part == word);
-        let lines: Vec<(usize, &str)> = text
-            .lines()
-            .enumerate()
-            .filter(|(_, line)| is_match(line))
-            .take(MAX_LINES_WITH_WORD + 1)
-            .collect();
-        if lines.len() <= MAX_LINES_WITH_WORD {
-            found.extend(lines);
+    let mut lines_of: BTreeMap<&str, BTreeMap<usize, &str>> =
+        words_of(prompt).into_iter().map(|word| (word, BTreeMap::new())).collect();
+    for (at, line) in text.lines().enumerate() {
+        for word in line.split(is_between_words) {
+            let lines = lines_of.get_mut(word).filter(|lines| lines.len() <= MAX_LINES_WITH_WORD);
+            lines.and_then(|lines| lines.insert(at, line));
         }
     }
+    lines_of.retain(|_, lines| lines.len() <= MAX_LINES_WITH_WORD);
+    let found: BTreeMap<usize, &str> = lines_of.into_values().flatten().collect();
     let mut lines = String::new();
     for (at, line) in found {
         let line = format!("{}: {line}\n", at + 1);

@@ -20,7 +20,7 @@ pub(super) fn is_between_words(c: char) -> bool {
 }
 
 /// Returns true for a word of at least four letters, and for a shorter one that looks like a name or a number.
-pub(super) fn says_something(word: &str) -> bool {
+fn says_something(word: &str) -> bool {
     let is_special = |c: char| c.is_ascii_digit() || c.is_uppercase() || c == '_';
     word.len() >= 4 || (word.len() >= 2 && word.chars().all(is_special))
 }
