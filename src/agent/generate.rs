@@ -79,9 +79,9 @@ impl From<ProviderError> for GenerateError {
     }
 }
 
-/// Asks the model for its next answer, and sends it to the client as `visibility` says. If the prompt is too long for the window, the
+/// Asks the model for its next answer, and sends it to the client while it is written. If the prompt is too long for the window, the
 /// oldest messages are left out; if the server is gone, it is found or started again, once.
-pub(super) async fn next_answer(run: &mut RunState, visibility: Visibility) -> Result<Turn, Stop> {
+pub(super) async fn next_answer(run: &mut RunState) -> Result<Turn, Stop> {
     let dropped = run.messages.window.fit();
     if dropped != Dropped::default() {
         report_dropped(run, dropped).await?;
@@ -91,7 +91,7 @@ pub(super) async fn next_answer(run: &mut RunState, visibility: Visibility) -> R
     loop {
         let mut request = run.request(run.messages.window.messages(), run.model.agent.sampling.reply_limit());
         request.steps = StepOptions { reminder: request.steps.reminder, ..steps.clone() };
-        let error = match generate_answer(run, request, visibility).await {
+        let error = match generate_answer(run, request, Visibility::Shown).await {
             Ok(turn) => return Ok(turn),
             Err(GenerateError::Stop(stop)) => return Err(stop),
             Err(GenerateError::Provider(error)) => error,

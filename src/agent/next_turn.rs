@@ -4,13 +4,7 @@ use serde_json::Value;
 
 use crate::provider::{DONE_STEP, MORE_STEP, Turn};
 
-use super::{
-    generate::{Visibility, next_answer},
-    route::ask_kind,
-    run::Stop,
-    run_state::RunState,
-    whole_file,
-};
+use super::{generate::next_answer, route::ask_kind, run::Stop, run_state::RunState, whole_file};
 
 /// An answer of the model.
 pub(super) struct NextTurn {
@@ -37,10 +31,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
         run.offer.set_kind(kind);
     }
     loop {
-        // The answer of a model that has work to do may be turned back, so it is sent when it counts.
-        let is_unsent = run.model.works_in_steps() && run.offer.is_of_work();
-        let visibility = if is_unsent { Visibility::AsCall } else { Visibility::Shown };
-        let mut turn = next_answer(run, visibility).await?;
+        let mut turn = next_answer(run).await?;
         if !run.model.works_in_steps() {
             return Ok(turn.into());
         }
@@ -58,7 +49,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
                 let before = turn.calls.clone();
                 whole_file::complete(run, &mut turn).await?;
                 let is_of_window = turn.calls == before;
-                return Ok(NextTurn { is_of_window, is_unsent, ..turn.into() });
+                return Ok(NextTurn { is_of_window, ..turn.into() });
             }
         }
     }

@@ -70,7 +70,7 @@ impl Offer {
     }
 
     /// Returns true if the model has said that there is something to change or to run.
-    pub(super) fn is_of_work(&self) -> bool {
+    fn is_of_work(&self) -> bool {
         matches!(self.kind, Some(Kind::Write | Kind::Run))
     }
 

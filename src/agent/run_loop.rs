@@ -209,16 +209,11 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
 ///
 /// The failure of the run if the model was asked again too often, or if no file was changed where the client expects it.
 fn judge_answer(run: &mut RunState, next: &NextTurn) -> Result<Option<(String, String)>, Stop> {
-    let answer = Answer {
-        turn: &next.turn,
-        claims: next.claims.as_deref(),
-        is_of_work: run.offer.is_of_work(),
-        named: &run.offer.named,
-    };
+    let answer = Answer { turn: &next.turn, claims: next.claims.as_deref() };
     match run.rails.judge(&Moment::Answer(answer), &run.ledger) {
         Judgement::AskAgain { fact, message, .. } => return Ok(Some((fact, message))),
         Judgement::End(error) => return Err(error.into()),
-        Judgement::Pass | Judgement::Note(_) | Judgement::TurnBack(_) => {}
+        Judgement::Pass | Judgement::Note(_) => {}
     }
     if run.expects != Expects::Change || !has_changed_nothing(run) {
         return Ok(None);

@@ -74,7 +74,7 @@ fn list(names: &[Name]) -> String {
     }
 }
 
-/// The dotted paths of all keys of an agent's `config.toml`.
+/// The dotted paths of all keys of an agent's `config.toml`. `rails.syntax`, `rails.errors` and `rails.write_guard` have no effect any more.
 pub(super) const KEYS: &[&str] = &[
     "name",
     "model",

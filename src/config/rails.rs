@@ -12,20 +12,14 @@ pub struct RailsConfig {
     pub opening: bool,
     /// The request is repeated after each result.
     pub reminder: bool,
-    /// The model is told when a change left a file that no longer parses.
-    pub syntax: bool,
     /// The result of a change shows the changed place.
     pub shown: bool,
     /// A model that repeats its calls is told, and then the run ends.
     pub repeats: bool,
-    /// An answer that is empty or only announces an action is asked for again.
+    /// An empty answer is asked for again, and so is one of a model in steps that names files as changed which are not.
     pub unfinished: bool,
     /// A model that works in steps cannot call tools of which the run has no use.
     pub offer: bool,
-    /// Each further failure in a row is answered with more help.
-    pub errors: bool,
-    /// A write that would replace a file that the run has not read is turned back once.
-    pub write_guard: bool,
     /// A result takes at most its share of the window.
     pub results: bool,
     /// Calls that the model wrote as text are run.
@@ -44,13 +38,10 @@ impl RailsConfig {
         Self {
             opening: on,
             reminder: on,
-            syntax: on,
             shown: on,
             repeats: on,
             unfinished: on,
             offer: on,
-            errors: on,
-            write_guard: on,
             results: on,
             rescue: on,
             thinking_budget: None,
@@ -60,15 +51,7 @@ impl RailsConfig {
     /// Returns the same without the rails that only add to what the model reads.
     #[must_use]
     pub fn without_notes(self) -> Self {
-        Self {
-            opening: false,
-            reminder: false,
-            syntax: false,
-            shown: false,
-            errors: false,
-            write_guard: false,
-            ..self
-        }
+        Self { opening: false, reminder: false, shown: false, ..self }
     }
 }
 

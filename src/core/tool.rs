@@ -87,16 +87,8 @@ pub struct ToolOutcome {
     text: String,
     /// `None` if the call succeeded.
     failure: Option<ToolFailureKind>,
-    pub facts: Box<ToolFacts>,
-}
-
-/// The facts about the effect of a call, for code. The model reads only the text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolFacts {
-    /// The end of the command line that the call has run.
-    pub command: Option<CommandFacts>,
-    /// Files that exist and that the call may have meant, where it named one that does not exist.
-    pub near: Vec<String>,
+    /// The end of the command line that the call has run. For code: the model reads only the text.
+    pub command: Option<Box<CommandFacts>>,
 }
 
 /// The end of a command line.
@@ -134,7 +126,7 @@ pub enum ToolFailureKind {
 
 impl ToolOutcome {
     pub fn done(text: impl Into<String>) -> Self {
-        Self { text: text.into(), failure: None, facts: Box::default() }
+        Self { text: text.into(), failure: None, command: None }
     }
 
     pub fn failed(kind: ToolFailureKind, text: impl Into<String>) -> Self {
@@ -142,8 +134,8 @@ impl ToolOutcome {
     }
 
     #[must_use]
-    pub fn with_facts(self, facts: ToolFacts) -> Self {
-        Self { facts: Box::new(facts), ..self }
+    pub fn with_command(self, command: CommandFacts) -> Self {
+        Self { command: Some(Box::new(command)), ..self }
     }
 
     /// Returns the text that the model reads: the result, or the reason for the failure.

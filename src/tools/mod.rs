@@ -18,7 +18,7 @@ mod workspace;
 
 pub use commands::{CallerEnvironment, CommandHost, CommandJob, CommandResult, CommandRunner, passed_on};
 pub(crate) use gitignore::IgnoreRules;
-pub(crate) use syntax::{CodePart, Highlighter, Syntax, SyntaxError, syntax};
+pub(crate) use syntax::{CodePart, Highlighter};
 pub use toolbox::{ClientTool, Concurrency, Executor, ToolBox, ToolBoxError};
 pub use undo::{PlannedFile, RestoreResult, Restored, UndoPlan, UndoStep};
 pub use work_dir::{WorkDir, WorkDirError};
@@ -85,14 +85,6 @@ pub trait Tool: Send + Sync {
     fn propose(&self, args: &Value, work_dir: &WorkDir) -> Proposal {
         let _ = (args, work_dir);
         Proposal::default()
-    }
-
-    /// Returns what helps a model to correct a call with these arguments, such as the text of the file that it must copy
-    /// from, or an empty text. `failures` is the number of turns in a row in which the tool failed. Reads the real files,
-    /// but shows none about which a person should be asked, and changes nothing.
-    fn help(&self, args: &Value, work_dir: &WorkDir, failures: u32) -> String {
-        let _ = (args, work_dir, failures);
-        String::new()
     }
 
     /// Returns the longest time that a call with these arguments may take, if the tool itself ends it then, and soon after

@@ -17,7 +17,7 @@ use super::{
     approval::{collect_decisions, deny_unasked},
     check::{CheckedCalls, TurnCall},
     execute::{run_at_client, run_call},
-    plan::{CallGroup, PlannedCall, next_group, plan_calls, turn_back},
+    plan::{CallGroup, PlannedCall, next_group, plan_calls},
 };
 
 /// Proposes, decides and runs the calls of a turn. Returns the outcome of the run if a denial ends it.
@@ -70,7 +70,6 @@ async fn run_batch(
     may_park: bool,
 ) -> Result<BatchEnd, Stop> {
     let mut planned = plan_calls(run, calls, tools.clone()).await?;
-    turn_back(run, &mut planned).await?;
     let proposed: Vec<ProposedCall> = planned.iter().filter_map(|call| propose(run, call)).collect();
     let mut after_denial = AfterDenial::Continue;
     if !proposed.is_empty() {

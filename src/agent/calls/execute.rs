@@ -54,7 +54,6 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
     let (outcome, for_model) = match plan {
         // The client is not told how a denied call ended. The result is only for the model.
         CallPlan::Denied(reason) => {
-            run.ledger.note_denial();
             return run
                 .push_result(
                     &call,
@@ -65,12 +64,7 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         CallPlan::Client { .. } => return run_at_client(run, vec![PlannedCall { call, plan }]).await,
         CallPlan::Invalid(invalid) => invalid_call(run, &call, invalid),
         CallPlan::Forbidden(reason) => {
-            run.ledger.note_denial();
             let outcome = ToolOutcome::failed(ToolFailureKind::Denied, reason);
-            (outcome.clone(), outcome)
-        }
-        CallPlan::TurnedBack(reason) => {
-            let outcome = ToolOutcome::failed(ToolFailureKind::Other, reason);
             (outcome.clone(), outcome)
         }
         CallPlan::Daemon(daemon_call) => {

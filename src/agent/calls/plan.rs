@@ -5,14 +5,8 @@ use std::{iter::Peekable, sync::Arc, time::Duration, vec};
 use serde_json::Value;
 
 use crate::{
-    agent::{
-        bridge::blocking,
-        protocol::ProposedCall,
-        rails::{Judgement, Moment, ProposedChange},
-        run::Stop,
-        run_state::RunState,
-    },
-    core::{Message, ToolCall, ToolNature},
+    agent::{bridge::blocking, protocol::ProposedCall, run::Stop, run_state::RunState},
+    core::{ToolCall, ToolNature},
     tools::{
         Concurrency, Effect, Executor, Proposal, Tool, ToolBox, WorkDir,
         policy::{CallTarget, Decision, Policy, Verdict, rules_for},
@@ -36,8 +30,6 @@ pub(super) enum CallPlan {
     Client { timeout: Duration, concurrency: Concurrency },
     /// It cannot be run. The model reads the reason.
     Invalid(InvalidCall),
-    /// It is not run for this reason, which the model reads.
-    TurnedBack(String),
     /// The user denied it. The model reads the reason.
     Denied(String),
     /// A rule of the user forbids it. The client and the model read which one.
@@ -136,32 +128,6 @@ pub(super) async fn plan_calls(
     let plan = move |call| plan_call(call, &tools, &work_dir, &rules);
     let mut planning = blocking(move || calls.into_iter().map(plan).collect());
     Ok(run.io.unless_cancelled(planning.join()).await??)
-}
-
-/// Replaces the plan of each change that a rail turns back, before anybody is asked about it. The model reads the reason, and
-/// where reading is free, the file if it is small.
-pub(super) async fn turn_back(run: &mut RunState, planned: &mut [PlannedCall]) -> Result<(), Stop> {
-    for PlannedCall { call, plan } in planned.iter_mut() {
-        let CallPlan::Daemon(DaemonCall { tool, args, proposal, .. }) = plan else { continue };
-        let Effect::Change(change) = &proposal.effect else { continue };
-        // It was not turned back before the run was parked, and a person decides about it now.
-        if run.parking.parked_call(&call.id).is_some_and(|parked| parked.waits) {
-            continue;
-        }
-        let conversation: Vec<&Message> = run.messages.window.iter().collect();
-        let is_whole = tool.def().whole_file.is_some();
-        let proposed = ProposedChange { is_whole, change, conversation: &conversation };
-        let Judgement::TurnBack(fact) = run.rails.judge(&Moment::Proposal(proposed), &run.ledger) else {
-            continue;
-        };
-        let (tool, args, work_dir) = (Arc::clone(tool), args.clone(), Arc::clone(&run.tools.work_dir));
-        let shows_file = run.tools.reading_is_free;
-        // Empty if the file must not be shown without a question.
-        let showing = move || if shows_file { tool.help(&args, &work_dir, 0) } else { String::new() };
-        let file = blocking(showing).join().await?;
-        *plan = CallPlan::TurnedBack(format!("{fact}\n{file}").trim_end().to_owned());
-    }
-    Ok(())
 }
 
 /// The rules by which a call runs without a question.

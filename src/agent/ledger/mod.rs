@@ -11,8 +11,8 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    core::{CommandFacts, ToolCall, ToolFailureKind, ToolNature, ToolOutcome},
-    tools::{Change, Fingerprint, Syntax, SyntaxError, syntax},
+    core::{CommandFacts, ToolCall, ToolNature, ToolOutcome},
+    tools::{Change, Fingerprint},
 };
 
 use super::protocol::RunFacts;
@@ -27,12 +27,8 @@ pub(super) struct Ledger {
 /// Something that has happened.
 enum Fact {
     Called(Called),
-    /// The model was shown this file, apart from a call.
-    Shown(String),
     Changed(FileChange),
     Ran(CommandFacts),
-    /// A call was denied: by a person, or by a rule of the user.
-    Denied,
     /// A subagent has done this.
     OfWorker(RunFacts),
     /// Somebody else has done something of which nothing is known, such as the client.
@@ -42,16 +38,11 @@ enum Fact {
 /// A call that the daemon has answered.
 struct Called {
     turn: u32,
-    tool: String,
     path: Option<String>,
     /// The hash of the call.
     call: u64,
     /// The hash of the call and its result.
     result: u64,
-    /// The reason for the failure, if another call would have avoided it.
-    failure: Option<ToolFailureKind>,
-    /// The files that exist and that the call may have meant.
-    near: Vec<String>,
     /// Other calls may well have other results after it.
     changes_something: bool,
 }
@@ -61,28 +52,15 @@ pub(super) struct FileChange {
     pub(super) path: String,
     before: Fingerprint,
     now: Fingerprint,
-    /// The first error of the file, if it does not parse now and did before this change.
-    pub(super) error: Option<SyntaxError>,
-    /// The file does not parse now, whatever it did before.
-    is_broken: bool,
 }
 
 impl FileChange {
-    /// Hashes and parses the file, so it may take some milliseconds.
-    pub(super) fn new(change: &Change) -> Self {
-        let Change { path, old, new } = change;
-        let error = match syntax(path, new) {
-            Syntax::Error(error) => Some(error),
-            Syntax::Valid | Syntax::Unknown => None,
-        };
-        let old_text = old.as_deref().and_then(|old| std::str::from_utf8(old).ok());
-        let parsed_before = error.is_some() && old_text.is_some_and(|old| syntax(path, old) == Syntax::Valid);
+    /// Hashes both contents.
+    pub(super) fn new(Change { path, old, new }: &Change) -> Self {
         Self {
             path: path.clone(),
             before: old.as_deref().map_or(Fingerprint::Missing, Fingerprint::of),
             now: Fingerprint::of(new.as_bytes()),
-            is_broken: error.is_some(),
-            error: error.filter(|_| parsed_before),
         }
     }
 }
@@ -100,31 +78,16 @@ impl Ledger {
         let is_new_command = nature == ToolNature::Runs && self.called().all(|called| called.call != hash);
         self.facts.push(Fact::Called(Called {
             turn: self.turn,
-            tool: call.name.clone(),
             path: args["path"].as_str().map(str::to_owned),
             call: hash,
             result: result_hash(hash, nature, outcome),
-            failure: outcome.failure_kind().filter(|kind| is_avoidable(*kind)),
-            near: outcome.facts.near.clone(),
             changes_something: is_new_command || (nature == ToolNature::Changes && !outcome.is_error()),
         }));
-        self.facts.extend(outcome.facts.command.clone().map(Fact::Ran));
-        if outcome.failure_kind() == Some(ToolFailureKind::Denied) {
-            self.facts.push(Fact::Denied);
-        }
+        self.facts.extend(outcome.command.as_deref().cloned().map(Fact::Ran));
     }
 
     pub(super) fn note_change(&mut self, change: FileChange) {
         self.facts.push(Fact::Changed(change));
-    }
-
-    /// Notes that the model was shown a file apart from a call.
-    pub(super) fn note_shown(&mut self, path: &str) {
-        self.facts.push(Fact::Shown(path.to_owned()));
-    }
-
-    pub(super) fn note_denial(&mut self) {
-        self.facts.push(Fact::Denied);
     }
 
     /// Notes what a subagent has done. `None` if that is not known.
@@ -180,23 +143,11 @@ impl Ledger {
         last
     }
 
-    /// Returns the number of turns in a row in which the tool of the last call failed at the same file, or 0 if it did not.
-    pub(super) fn failures_in_a_row(&self) -> u32 {
-        let Some(last) = self.called().next_back().filter(|called| called.failure.is_some()) else {
-            return 0;
-        };
-        let of_tool = self.called().rev().filter(|called| called.tool == last.tool);
-        let failed = of_tool.take_while(|called| called.failure.is_some() && called.path == last.path);
-        let turns: BTreeSet<u32> = failed.map(|called| called.turn).collect();
-        u32::try_from(turns.len()).unwrap_or(u32::MAX)
-    }
-
-    /// Returns true if the last turn has changed this file, and nothing else has happened since. A file that does not parse is to
-    /// be written again.
+    /// Returns true if the last turn has changed this file, and nothing else has happened since.
     pub(super) fn has_just_written(&self, path: &str) -> bool {
         let written = self.called().next_back().filter(|called| called.turn == self.turn);
         let path = path.trim_start_matches("./");
-        let last = self.changes().last().filter(|change| change.path == path && !change.is_broken);
+        let last = self.changes().last().filter(|change| change.path == path);
         last.is_some()
             && written.is_some_and(|called| called.changes_something && called.path.as_deref() == Some(path))
     }
@@ -204,31 +155,6 @@ impl Ledger {
     /// Returns true if what has happened last is a write of what a file had already.
     pub(super) fn has_just_changed_nothing(&self) -> bool {
         matches!(self.facts.last(), Some(Fact::Changed(change)) if change.before == change.now)
-    }
-
-    /// Returns true if the model has written what a file had already: it is so as the request wants it.
-    pub(super) fn has_found_it_so(&self) -> bool {
-        self.changes().any(|change| change.before == change.now)
-    }
-
-    /// Returns the files that a call was told of in place of `path`, which does not exist.
-    pub(super) fn near(&self, path: &str) -> &[String] {
-        let named = |called: &&Called| called.path.as_deref() == Some(path) && !called.near.is_empty();
-        self.called().rev().find(named).map_or(&[], |called| &called.near)
-    }
-
-    /// Returns true if the model has read or changed this file.
-    pub(super) fn knows(&self, path: &str) -> bool {
-        let is_file = |named: &str| {
-            let named = named.trim_start_matches("./");
-            named == path
-                || named.strip_suffix(path).is_some_and(|dir| dir.starts_with('/') && dir.ends_with('/'))
-        };
-        self.facts.iter().any(|fact| match fact {
-            Fact::Called(called) => called.failure.is_none() && called.path.as_deref().is_some_and(is_file),
-            Fact::Shown(path) => is_file(path),
-            _ => false,
-        })
     }
 
     /// Returns the files that differ from what they were before the run, or that a command has changed. Sorted.
@@ -252,25 +178,6 @@ impl Ledger {
         !self.facts.iter().any(is_unknown)
     }
 
-    /// Returns true if something was changed, run or denied, or if others have done something.
-    pub(super) fn has_acted(&self) -> bool {
-        self.facts.iter().any(is_of_others) || !self.changed_files().is_empty()
-    }
-
-    /// Returns the file that certainly does not parse any more since a change of the run, and why.
-    pub(super) fn broken_file(&self) -> Option<(&str, &SyntaxError)> {
-        if self.facts.iter().rev().take_while(|fact| !matches!(fact, Fact::Changed(_))).any(is_of_others) {
-            return None;
-        }
-        let mut broken: BTreeMap<&str, Option<&SyntaxError>> = BTreeMap::new();
-        for change in self.changes() {
-            let known = broken.entry(&change.path).or_default();
-            *known =
-                change.error.as_ref().or(known.filter(|_| change.is_broken)).filter(|error| error.is_certain);
-        }
-        broken.into_iter().find_map(|(path, error)| Some((path, error?)))
-    }
-
     /// Returns what every client is told at the end.
     pub(super) fn facts(&self) -> RunFacts {
         RunFacts {
@@ -278,25 +185,6 @@ impl Ledger {
             commands: self.commands().cloned().collect(),
             is_complete: self.is_complete(),
         }
-    }
-}
-
-/// Returns true for something that may have changed any file, and for the decision of a person.
-fn is_of_others(fact: &Fact) -> bool {
-    matches!(fact, Fact::Ran(_) | Fact::OfWorker(_) | Fact::Unknown | Fact::Denied)
-}
-
-/// Returns true for failures that another call would avoid. A page that cannot be fetched is not the model's mistake.
-fn is_avoidable(kind: ToolFailureKind) -> bool {
-    use ToolFailureKind as Kind;
-    match kind {
-        Kind::InvalidArguments | Kind::NotFound | Kind::OutsideWorkspace => true,
-        Kind::NothingToChange
-        | Kind::Stale
-        | Kind::TimedOut
-        | Kind::Cancelled
-        | Kind::Denied
-        | Kind::Other => false,
     }
 }
 

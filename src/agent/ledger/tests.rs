@@ -15,8 +15,7 @@ fn change(path: &str, old: Option<&str>, new: &str) -> FileChange {
 fn ran(line: &str, changed: Option<&[&str]>) -> ToolOutcome {
     let changed = changed.map(|files| files.iter().map(|&file| file.to_owned()).collect());
     let command = CommandFacts { line: line.to_owned(), exit_status: Some(0), changed };
-    let facts = crate::core::ToolFacts { command: Some(command), ..Default::default() };
-    ToolOutcome::done("exit status 0 after 0.12 s").with_facts(facts)
+    ToolOutcome::done("exit status 0 after 0.12 s").with_command(command)
 }
 
 #[test]
@@ -41,24 +40,8 @@ fn the_same_call_counts_until_something_changes() {
 }
 
 #[test]
-fn failures_count_in_turns_and_for_one_file() {
-    let mut ledger = Ledger::default();
-    let mut fail = |path: &str, kind| {
-        ledger.begin_turn();
-        let outcome = ToolOutcome::failed(kind, format!("no {path}"));
-        ledger.note_call(&call("edit", &format!(r#"{{"path": "{path}"}}"#)), ToolNature::Changes, &outcome);
-        ledger.failures_in_a_row()
-    };
-    let wrong = ToolFailureKind::InvalidArguments;
-    assert_eq!([fail("a", wrong), fail("a", wrong), fail("b", wrong), fail("b", wrong)], [1, 2, 1, 2]);
-    assert_eq!(fail("b", ToolFailureKind::NothingToChange), 0, "it is so already");
-    assert_eq!(fail("b", ToolFailureKind::Denied), 0);
-}
-
-#[test]
 fn a_file_that_is_as_it_was_is_not_changed_and_commands_say_what_they_did() {
     let mut ledger = Ledger::default();
-    assert!(!ledger.has_acted());
     ledger.note_change(change("a", Some("1"), "2"));
     ledger.note_change(change("b", None, "new"));
     ledger.note_change(change("a", Some("2"), "1"));
@@ -68,19 +51,5 @@ fn a_file_that_is_as_it_was_is_not_changed_and_commands_say_what_they_did() {
     ledger.note_worker(Some(RunFacts { changed_files: vec!["d".to_owned()], ..ledger.facts() }));
     assert!(ledger.changed_files().contains(&"d".to_owned()) && ledger.is_complete());
     ledger.note_call(&call("run", "{}"), ToolNature::Runs, &ran("make", None));
-    assert!(!ledger.is_complete() && ledger.has_acted());
-}
-
-#[test]
-fn a_file_is_broken_until_it_parses_or_somebody_else_has_acted() {
-    let mut ledger = Ledger::default();
-    ledger.note_change(change("a.json", Some("{}"), "{"));
-    assert_eq!(ledger.broken_file().map(|(path, _)| path), Some("a.json"));
-    ledger.note_change(change("b.json", Some("{"), "{{"));
-    assert_eq!(ledger.broken_file().map(|(path, _)| path), Some("a.json"), "the other one was so before");
-    ledger.note_change(change("a.json", Some("{"), "{}"));
-    assert!(ledger.broken_file().is_none());
-    ledger.note_change(change("a.json", Some("{}"), "{"));
-    ledger.note_denial();
-    assert!(ledger.broken_file().is_none());
+    assert!(!ledger.is_complete());
 }

@@ -56,15 +56,12 @@ impl Rail for Empty {
     }
 }
 
-/// The name of the rails that ask about something that was not done. The model is asked about that once, by one of them.
-const NOTHING_DONE: &str = "nothing_done";
-
 /// Notices files that the model says it has changed, and that are as they were.
 pub(super) struct Claims;
 
 impl Rail for Claims {
     fn name(&self) -> &'static str {
-        NOTHING_DONE
+        "claims"
     }
 
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
@@ -95,84 +92,6 @@ impl Rail for Claims {
             failure: Some(failure(&fact)),
             fact,
             times: 1,
-        }
-    }
-}
-
-/// Notices that a model which has said that there is work to do ends without having done anything, and without having found that
-/// it is so already.
-pub(super) struct Idle;
-
-impl Rail for Idle {
-    fn name(&self) -> &'static str {
-        NOTHING_DONE
-    }
-
-    fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
-        if !whole(moment).is_some_and(|answer| answer.is_of_work)
-            || ledger.has_acted()
-            || ledger.has_found_it_so()
-        {
-            return Judgement::Pass;
-        }
-        Judgement::AskAgain {
-            fact: "no file was changed and no command was run".to_owned(),
-            message: "No file has been changed and no command has run. If the request wants that, take the step now. If nothing \
-                      has to be done, or it cannot be done, call answer and say so."
-                .to_owned(),
-            times: 1,
-            failure: None,
-        }
-    }
-}
-
-/// Notices an answer after a change that left a file which does not parse any more.
-pub(super) struct Broken;
-
-impl Rail for Broken {
-    fn name(&self) -> &'static str {
-        "broken_file"
-    }
-
-    fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
-        let (Some(_), Some((path, error))) = (whole(moment), ledger.broken_file()) else {
-            return Judgement::Pass;
-        };
-        let error = super::change_notes::in_words(path, error);
-        Judgement::AskAgain {
-            message: format!("Since your change {error}. Correct it now."),
-            fact: error,
-            times: 2,
-            failure: None,
-        }
-    }
-}
-
-/// Notices that some of the files that the request names were changed, and others were not.
-pub(super) struct Left;
-
-impl Rail for Left {
-    fn name(&self) -> &'static str {
-        "left_files"
-    }
-
-    fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
-        let Some(Answer { is_of_work: true, named, .. }) = whole(moment) else { return Judgement::Pass };
-        let changed = ledger.changed_files();
-        let left: Vec<&str> =
-            named.iter().filter(|path| !changed.contains(path)).map(String::as_str).collect();
-        if changed.is_empty() || left.is_empty() || !ledger.is_complete() {
-            return Judgement::Pass;
-        }
-        let (changed, left) = (changed.join(", "), left.join(", "));
-        Judgement::AskAgain {
-            fact: format!("{left} was not changed"),
-            message: format!(
-                "Changed: {changed}. Not changed: {left}. If the request wants a change there too, make it now. Otherwise answer \
-                 once more."
-            ),
-            times: 1,
-            failure: None,
         }
     }
 }

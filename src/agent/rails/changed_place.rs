@@ -12,8 +12,13 @@ const MAX_LINES: usize = 12;
 const MAX_LINE: usize = 120;
 
 /// Returns the changed lines of a file with a few lines around them, in the form of `read_file`. Several places are shown
-/// as one that reaches from the first to the last. A place of more than 12 lines is shown without its middle.
-pub(super) fn changed_place(change: &Change) -> String {
+/// as one that reaches from the first to the last. A place of more than 12 lines is shown without its middle. Of a new file
+/// that was written as a whole only the size is told.
+pub(in crate::agent) fn changed_place(change: &Change, is_whole: bool) -> String {
+    if is_whole && change.old.is_none() {
+        let lines = change.new.lines().count();
+        return format!("{} has {lines} line{} now.", change.path, if lines == 1 { "" } else { "s" });
+    }
     let new: Vec<&str> = change.new.lines().collect();
     let old = change.old.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     let old: Vec<&str> = old.lines().collect();
@@ -42,16 +47,10 @@ pub(super) fn changed_place(change: &Change) -> String {
 }
 
 /// Returns the number of lines that two texts have in common at their beginning, and at their end.
-pub(super) fn equal_ends(old: &[&str], new: &[&str]) -> (usize, usize) {
+fn equal_ends(old: &[&str], new: &[&str]) -> (usize, usize) {
     let before = new.iter().zip(old).take_while(|(new, old)| new == old).count();
     let rest = new.iter().skip(before).rev().zip(old.iter().skip(before).rev());
     (before, rest.take_while(|(new, old)| new == old).count())
-}
-
-/// Returns the size of a file that was written as a whole.
-pub(super) fn line_count(change: &Change) -> String {
-    let lines = change.new.lines().count();
-    format!("{} has {lines} line{} now.", change.path, if lines == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     fn shown(old: &str, new: &str) -> String {
-        changed_place(&Change { path: "f".into(), old: Some(old.into()), new: new.into() })
+        changed_place(&Change { path: "f".into(), old: Some(old.into()), new: new.into() }, false)
     }
 
     #[test]

@@ -1,50 +1,35 @@
 //! Rails: rules that notice when a model goes round in circles or stops before it is done. Small models do both.
 //!
-//! A rail judges by facts: what a call would change, what the run has done, and what the model says about it. The words of
+//! A rail judges by facts: what the run has done, and what the model says about it. The words of
 //! the request decide nothing. A model that does not work in steps is told facts and is never stopped.
 
 mod answers;
-mod change_notes;
 mod changed_place;
 mod opening;
 mod repeated_calls;
 mod repeated_text;
 mod thinking_budget;
-mod unread_write;
 
 use std::collections::HashMap;
 
 use crate::{
     agent::{ledger::Ledger, protocol::RunError},
     config::RailsConfig,
-    core::{Message, ToolCall, ToolNature},
+    core::{ToolCall, ToolNature},
     provider::Turn,
-    tools::Change,
 };
 
-pub(super) use change_notes::change_notes;
+pub(super) use changed_place::changed_place;
 pub(super) use opening::{keep_new, read_opening};
-pub(super) use repeated_calls::help;
 pub(super) use repeated_text::{RepeatedText, may_want_repetition, without_repetitions};
 pub(super) use thinking_budget::ThinkingBudget;
 
 /// Something that a rail judges.
 pub(super) enum Moment<'a> {
-    /// A change that a call would make, before anybody is asked about it.
-    Proposal(ProposedChange<'a>),
     /// A call that the daemon has answered. It is the last one in the ledger.
     Result { call: &'a ToolCall, nature: ToolNature },
     /// An answer without calls.
     Answer(Answer<'a>),
-}
-
-/// A change that a call would make.
-pub(super) struct ProposedChange<'a> {
-    /// The tool gives the whole content of the file.
-    pub(super) is_whole: bool,
-    pub(super) change: &'a Change,
-    /// The conversation as the model sees it.
-    pub(super) conversation: &'a [&'a Message],
 }
 
 /// An answer without calls.
@@ -52,10 +37,6 @@ pub(super) struct Answer<'a> {
     pub(super) turn: &'a Turn,
     /// The files that the model says it has changed, if it ended its task with such a list.
     pub(super) claims: Option<&'a [String]>,
-    /// The model has said that files are to be changed or that something is to be run.
-    pub(super) is_of_work: bool,
-    /// Files that exist and that the request names.
-    pub(super) named: &'a [String],
 }
 
 /// The judgement of a rail.
@@ -63,8 +44,6 @@ pub(super) enum Judgement {
     Pass,
     /// The model reads this with the result.
     Note(String),
-    /// The change is not carried out for this reason.
-    TurnBack(String),
     /// The model reads this message and answers again. `fact` says to the user why.
     AskAgain {
         fact: String,
@@ -102,12 +81,7 @@ impl Rails {
         let mut rails: Vec<Box<dyn Rail>> = vec![Box::new(answers::Empty { asks: config.unfinished })];
         let mut add = |is_on: bool, rail: Box<dyn Rail>| rails.extend(is_on.then_some(rail));
         add(config.repeats, Box::new(repeated_calls::Repeated { ends: in_steps }));
-        add(config.errors && in_steps, Box::new(repeated_calls::Failing));
-        add(config.write_guard && in_steps, Box::<unread_write::UnreadWrite>::default());
         add(config.unfinished && in_steps, Box::new(answers::Claims));
-        add(config.unfinished && in_steps, Box::new(answers::Idle));
-        add(config.unfinished && in_steps, Box::new(answers::Broken));
-        add(config.unfinished && in_steps, Box::new(answers::Left));
         Self { config, rails, asked: HashMap::new(), end: None }
     }
 
@@ -141,7 +115,7 @@ impl Rails {
                 self.end.get_or_insert(error);
                 None
             }
-            Judgement::Pass | Judgement::TurnBack(_) | Judgement::AskAgain { .. } => None,
+            Judgement::Pass | Judgement::AskAgain { .. } => None,
         }
     }
 

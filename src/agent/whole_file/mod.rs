@@ -85,7 +85,6 @@ pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
             let content = if content.is_empty() { String::new() } else { format!("{content}\n") };
             let (path_json, content) = (Value::from(path.as_str()), Value::from(content));
             turn.calls[0].arguments = format!("{{\"path\": {path_json}, \"{argument}\": {content}}}");
-            run.ledger.note_shown(&path);
         }
         None => run
             .offer

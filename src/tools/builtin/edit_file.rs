@@ -64,27 +64,6 @@ impl Tool for EditFile {
         work_dir.with_undo_note(proposal)
     }
 
-    fn help(&self, args: &Value, work_dir: &WorkDir, failures: u32) -> String {
-        let Ok(raw_path) = args::text(args, "path") else { return String::new() };
-        work_dir.run_sandboxed(|workspace| {
-            let target = TargetFile::find(workspace, raw_path, self.limit).ok();
-            let Some((target, content)) = target.as_ref().and_then(|target| Some((target, target.old()?))) else {
-                return help::files_instead(workspace, raw_path);
-            };
-            let path = target.path();
-            let way = match failures {
-                ..=2 => String::new(),
-                _ if help::is_small(content) => {
-                    format!("Copy old_str from it exactly, or call write_file with the whole new content of {path}.")
-                }
-                _ => format!(
-                    "Call read_file on {path}, and copy old_str from its result exactly, without the line numbers."
-                ),
-            };
-            [help::excerpt(workspace, path, content), way].join("\n").trim().to_owned()
-        })
-    }
-
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
         outcome(work_dir.change_sandboxed(|workspace, record| {
             let target = self.target(args, workspace).map_err(|error| {

@@ -1,7 +1,7 @@
 //! The error type of the built-in tools.
 
 use crate::{
-    core::{ToolFacts, ToolFailureKind, ToolOutcome},
+    core::{ToolFailureKind, ToolOutcome},
     tools::FileError,
 };
 
@@ -11,13 +11,11 @@ pub(super) struct Failure {
     pub kind: ToolFailureKind,
     /// A sentence for the model.
     pub message: String,
-    /// Files that exist and that the call may have meant.
-    pub near: Vec<String>,
 }
 
 impl Failure {
     pub(super) fn new(kind: ToolFailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), near: Vec::new() }
+        Self { kind, message: message.into() }
     }
 
     pub(super) fn other(message: impl Into<String>) -> Self {
@@ -45,8 +43,6 @@ impl From<FileError> for Failure {
 pub(super) fn outcome(result: Result<String, Failure>) -> ToolOutcome {
     match result {
         Ok(text) => ToolOutcome::done(text),
-        Err(Failure { kind, message, near }) => {
-            ToolOutcome::failed(kind, message).with_facts(ToolFacts { near, ..ToolFacts::default() })
-        }
+        Err(Failure { kind, message }) => ToolOutcome::failed(kind, message),
     }
 }

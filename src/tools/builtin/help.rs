@@ -1,4 +1,4 @@
-//! Helps a model whose calls fail: names files that it may have meant, and shows the text that it must copy.
+//! Helps a model whose calls fail: names files that it may have meant.
 
 use std::time::Duration;
 
@@ -6,15 +6,11 @@ use rustix::fs::Dir;
 
 use crate::{
     core::{Cancel, ToolFailureKind, invisible_difference, look_alike, with_escapes},
-    tools::{Effect, FileError, InnerPath, WorkDir, Workspace, read_effect},
+    tools::{Effect, FileError, WorkDir, Workspace, read_effect},
 };
 
 use super::{Failure, walk};
 
-/// The maximum size of a file that is shown as a whole, in bytes.
-const SMALL_FILE: usize = 3000;
-/// The maximum size of the beginning of a larger file, in bytes.
-const BEGINNING: usize = 1000;
 /// The number of files whose names are compared.
 const MAX_NAMES: usize = 1000;
 /// The maximum time for finding them.
@@ -25,8 +21,6 @@ const MAX_COMPARED: usize = 200;
 const MIN_SIMILARITY: f32 = 0.7;
 /// Stands before the similar names.
 const DID_YOU_MEAN: &str = ". Did you mean ";
-/// The number of files that are named if none is similar.
-const MAX_LISTED: usize = 20;
 
 /// Adds the files that may be meant to the failure of a call whose file does not exist or is out of reach.
 pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: &str) -> Failure {
@@ -35,7 +29,7 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
     }
     if let Some(alike) = look_alike_of(workspace, path) {
         let message = format!("{}{DID_YOU_MEAN}{}?", failure.message, named_difference(path, &alike));
-        return Failure { message, near: vec![alike], ..failure };
+        return Failure { message, ..failure };
     }
     let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
     let similar = similar_names(&names, path);
@@ -43,8 +37,7 @@ pub(super) fn with_similar_names(failure: Failure, workspace: &Workspace, path: 
         return failure;
     }
     let message = format!("{}{DID_YOU_MEAN}`{}`?", failure.message, similar.join("` or `"));
-    let near = similar.into_iter().map(str::to_owned).collect();
-    Failure { message, near, ..failure }
+    Failure { message, ..failure }
 }
 
 /// Returns the only file that looks like `path`, which does not exist. `None` if a person should be asked before it is read.
@@ -86,23 +79,6 @@ pub fn file_exists(work_dir: &WorkDir, path: &str) -> bool {
     })
 }
 
-/// Lists the files of the working directory if they are few and none is similar to `path`: a similar one is in the message
-/// of the failure. Empty if a person should be asked before the directory is listed.
-pub(super) fn files_instead(workspace: &Workspace, path: &str) -> String {
-    if read_effect::of_directory(workspace) != Effect::Reads {
-        return String::new();
-    }
-    let names = walk::all_files(workspace, MAX_NAMES, TIME_LIMIT, &Cancel::new());
-    if !similar_names(&names, path).is_empty() {
-        return String::new();
-    }
-    match names.len() {
-        0 => "There are no files in the working directory.".to_owned(),
-        1..=MAX_LISTED => format!("The files are: {}", names.join(", ")),
-        _ => "Call list_files with the pattern **/* to see which files there are.".to_owned(),
-    }
-}
-
 /// Returns at most three names that `path` may mean: those with the same last part, or else the most similar ones.
 fn similar_names<'a>(names: &'a [String], path: &str) -> Vec<&'a str> {
     let wanted = file_name(path).to_lowercase();
@@ -124,23 +100,4 @@ fn similar_names<'a>(names: &'a [String], path: &str) -> Vec<&'a str> {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
-}
-
-/// Returns the text of a small file, or the beginning of a larger one. Empty if the file is not text, or if a person
-/// should be asked before it is read.
-pub(super) fn excerpt(workspace: &Workspace, path: &InnerPath, content: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(content) else { return String::new() };
-    if read_effect::of_file(workspace, path) != Effect::Reads || text.contains('\0') {
-        return String::new();
-    }
-    let (what, part) = match is_small(content) {
-        true => ("All", text),
-        false => ("The beginning", &text[..text.floor_char_boundary(BEGINNING)]),
-    };
-    format!("{what} of {path}, between the lines:\n-----\n{}\n-----", part.trim_end_matches('\n'))
-}
-
-/// Returns true if [`excerpt`] shows all of a file of this content.
-pub(super) fn is_small(content: &[u8]) -> bool {
-    content.len() <= SMALL_FILE
 }

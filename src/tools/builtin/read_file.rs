@@ -64,14 +64,6 @@ impl Tool for ReadFile {
         })
     }
 
-    fn help(&self, args: &Value, work_dir: &WorkDir, _: u32) -> String {
-        let Ok(raw_path) = args::text(args, "path") else { return String::new() };
-        work_dir.run_sandboxed(|workspace| match workspace.path(raw_path) {
-            Ok(path) if workspace.open(&path).is_ok() => String::new(),
-            _ => help::files_instead(workspace, raw_path),
-        })
-    }
-
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, cancel: &Cancel) -> ToolOutcome {
         outcome(work_dir.run_sandboxed(|workspace| read(args, workspace, approved, cancel)))
     }

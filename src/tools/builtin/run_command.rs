@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    core::{Cancel, CommandFacts, ToolDef, ToolFacts, ToolFailureKind, ToolNature, ToolOutcome},
+    core::{Cancel, CommandFacts, ToolDef, ToolFailureKind, ToolNature, ToolOutcome},
     sandbox::Ending,
     tools::{CommandJob, CommandRunner, Effect, Proposal, Tool, WorkDir},
 };
@@ -54,7 +54,7 @@ impl RunCommand {
             Ending::TimeOver => ToolOutcome::failed(ToolFailureKind::TimedOut, result.text()),
             _ => ToolOutcome::done(result.text()),
         };
-        Ok(outcome.with_facts(ToolFacts { command: Some(facts), ..ToolFacts::default() }))
+        Ok(outcome.with_command(facts))
     }
 }
 

@@ -50,16 +50,6 @@ impl Tool for WriteFile {
         work_dir.with_undo_note(proposal)
     }
 
-    fn help(&self, args: &Value, work_dir: &WorkDir, _: u32) -> String {
-        work_dir.run_sandboxed(|workspace| match self.target(args, workspace) {
-            Ok((target, _)) => match target.old() {
-                Some(content) if help::is_small(content) => help::excerpt(workspace, target.path(), content),
-                _ => String::new(),
-            },
-            Err(_) => String::new(),
-        })
-    }
-
     fn execute(&self, args: &Value, work_dir: &WorkDir, approved: &Proposal, _: &Cancel) -> ToolOutcome {
         outcome(work_dir.change_sandboxed(|workspace, record| {
             let (target, Content { text, kept }) = self.target(args, workspace)?;

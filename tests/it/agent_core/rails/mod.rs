@@ -175,7 +175,7 @@ async fn a_model_that_repeats_a_call_reads_that_it_does_and_is_never_stopped() {
 }
 
 #[tokio::test]
-async fn failing_calls_are_helped_and_never_stop_a_model_that_does_not_work_in_steps() {
+async fn failing_calls_never_stop_a_model_that_does_not_work_in_steps() {
     let edit = |number: usize| {
         let args = json!({"path": "src/report.py", "old_str": format!("sum = {number}"), "new_str": "x"});
         Step::Call(vec![("edit_file", args)])
@@ -184,15 +184,7 @@ async fn failing_calls_are_helped_and_never_stop_a_model_that_does_not_work_in_s
     std::fs::create_dir(test.work_dir().join("src")).unwrap();
     test.write("src/report.py", "total = 1\nprint(total)\n");
     assert_eq!(answer(&test.run(test.request("fix src/report.py")).await), "It cannot be done.");
-    let read = results(&test, 8);
-    assert_eq!(read[0], "old_str not found in src/report.py");
-    assert_eq!(
-        read[1],
-        "old_str not found in src/report.py\n\nAll of src/report.py, between the lines:\n-----\ntotal = 1\n\
-         print(total)\n-----\nCall it like this:\nedit_file(path: string, old_str: string, new_str: string, \
-         replace_all?: boolean)"
-    );
-    assert!(read[2].contains("Do not make the same call again."), "{}", read[2]);
+    assert_eq!(results(&test, 8), ["old_str not found in src/report.py"; 8]);
 }
 
 #[tokio::test]
@@ -210,16 +202,6 @@ async fn a_file_that_does_not_exist_has_similar_names() {
         "{results:?}"
     );
     assert!(results[2].contains("relative to it. Did you mean `notes.txt`?"), "{results:?}");
-}
-
-#[tokio::test]
-async fn secrets_are_not_shown_as_help() {
-    let edit = |number: usize| edit("token.txt", ["a", "b", "c"][number], "x");
-    let test = TestCore::new((0..3).map(edit).chain([Step::Say("done")]));
-    test.write("token.txt", "hunter2\n");
-    answer(&test.run(test.request("go")).await);
-    let requests = format!("{:?}", test.model.requests());
-    assert!(requests.contains("edit_file(path: string") && !requests.contains("hunter2"), "{requests}");
 }
 
 /// Requests that sound like orders, and answers without any change. What the run has done says that nothing was changed.

@@ -1,9 +1,6 @@
 //! The results of calls as the model reads them.
 
-use kontekst::agent::{
-    RunOverrides, StartRun,
-    protocol::{Event, Outcome},
-};
+use kontekst::agent::{RunOverrides, StartRun, protocol::Event};
 use serde_json::{Value, json};
 
 use super::{super::TestCore, Step, first_result};
@@ -44,51 +41,6 @@ async fn an_edit_shows_its_place_to_the_model_alone() {
         results(Some("[\n]\n"), "write_file", write, false).await.0,
         "no change: f.json already has this content"
     );
-}
-
-#[tokio::test]
-async fn a_file_that_no_longer_parses_is_reported_at_once() {
-    let edit = |old: &str, new: &str| json!({"path": "f.json", "old_str": old, "new_str": new});
-    let note = "[Since this change f.json is no longer valid JSON: line 1, column 7: expected value. Correct it now.]";
-    let (read, shown) = results(Some("{\"a\": 1}\n"), "edit_file", edit("1", ""), false).await;
-    assert!(read.ends_with(note) && !shown.contains("valid JSON"), "{read}");
-    let (read, _) = results(Some("{\"a\": 1}\n"), "edit_file", edit("1", ""), true).await;
-    assert!(!read.contains("valid JSON"), "{read}");
-    // A file with comments was none before.
-    let (read, _) = results(Some("{\"a\": 1} // x\n"), "edit_file", edit("1", ""), false).await;
-    assert!(!read.contains("valid JSON"), "{read}");
-}
-
-#[tokio::test]
-async fn source_code_that_no_longer_parses_is_reported_at_once() {
-    let read = async |path: &'static str, before: &str, new: &str| {
-        let test = TestCore::new([
-            Step::Call(vec![("edit_file", json!({"path": path, "old_str": "X", "new_str": new}))]),
-            Step::Say("done"),
-            Step::Say("done"),
-            Step::Say("done"),
-        ]);
-        test.write(path, before);
-        let events = test.run(test.request(&format!("change {path}"))).await;
-        let failure = events.iter().find_map(|event| match event {
-            Event::Ended(Outcome::Failed(error)) => Some(error.message.clone()),
-            _ => None,
-        });
-        (first_result(&test), failure)
-    };
-    let (result, failure) = read("a.py", "A = 1\nGREETING = X\n", "'x' = \"y\"").await;
-    let note = "[Since this change a.py is no longer valid Python: line 2, column 12: this cannot be parsed: \
-        GREETING = 'x' = \"y\". Correct it now.]";
-    assert!(result.ends_with(note), "{result}");
-    assert_eq!(failure, None, "a model that does not work in steps is only told");
-    // The grammars of C and Bash do not allow all that is valid.
-    let (result, failure) = read("a.sh", "if a; then X; fi\n", "b; else").await;
-    let note = "[Since this change a.sh is perhaps no longer valid Bash: line 1, column ";
-    assert!(result.contains(note) && result.ends_with(". Look at it again.]"), "{result}");
-    assert_eq!(failure, None);
-    let (result, failure) = read("a.py", "A = = 1\nB = X\n", "1 = = 2").await;
-    assert!(!result.contains("no longer valid"), "{result}");
-    assert_eq!(failure, None);
 }
 
 #[tokio::test]
