@@ -56,20 +56,6 @@ impl RailsConfig {
             thinking_budget: None,
         }
     }
-
-    /// Returns the same without the rails that only add to what the model reads.
-    #[must_use]
-    pub fn without_notes(self) -> Self {
-        Self {
-            opening: false,
-            reminder: false,
-            syntax: false,
-            shown: false,
-            errors: false,
-            write_guard: false,
-            ..self
-        }
-    }
 }
 
 impl Default for RailsConfig {

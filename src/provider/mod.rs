@@ -135,17 +135,6 @@ pub trait Provider: Send + Sync {
     /// Returns the number of requests that may run in parallel.
     fn slots(&self) -> usize;
 
-    /// Returns true if the model can use what was said before the last prompt. Otherwise stored conversations are not
-    /// loaded for it, and nothing of them counts against its window.
-    fn uses_history(&self) -> bool {
-        true
-    }
-
-    /// Returns true if the model reads what is added to its messages to help it. Otherwise nothing is added.
-    fn reads_notes(&self) -> bool {
-        true
-    }
-
     /// Returns one line for the user if the model is not the one that they would expect.
     fn notice(&self) -> Option<String> {
         None
