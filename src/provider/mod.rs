@@ -244,10 +244,14 @@ pub enum Delta {
 }
 
 /// The reason why no text has arrived yet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Progress {
     /// Other requests are answered first. Position 1 is next.
-    Queued { position: usize },
+    Queued {
+        #[serde(rename = "place")]
+        position: usize,
+    },
     /// The model is being loaded. `fraction` is between 0 and 1, if the server reports it.
     Loading { model: String, fraction: Option<f32> },
     /// The model is processing the prompt. All numbers are tokens.
