@@ -1,8 +1,7 @@
 //! kontekst, a local-first AI agent: a command line client and the daemon that it starts.
 //!
-//! This library is not a public API. A module is `pub` if the tests, the benchmarks, `starter/training` or `main.rs` use
-//! it: tests open a door in memory, and compare `man/` and `completions/` with the command line. `ARCHITECTURE.md` is the
-//! map.
+//! This library is not a public API. A module is `pub` if the tests, the benchmarks or `main.rs` use
+//! it: tests open a door in memory, and compare `man/` with the command line. `ARCHITECTURE.md` is the map.
 //!
 //! A prompt goes down the list `cli` → `client` → `doors` → `agent` → `provider`, and the answer goes back up. The agent
 //! also uses `tools`, `sessions`, `subagent_log`, `context` and `skills`.

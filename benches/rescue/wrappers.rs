@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// Writes a call.
 type Write = fn(&str, &Value) -> String;
 
-pub(crate) const ALL: [(&str, Write); 36] = [
+pub(crate) const ALL: [(&str, Write); 32] = [
     ("Hermes `<tool_call>`", |n, a| format!("<tool_call>\n{}\n</tool_call>", object(n, a))),
     ("Qwen Coder `<function=>`", |n, a| {
         format!(
@@ -13,14 +13,11 @@ pub(crate) const ALL: [(&str, Write); 36] = [
             parameters(a, "<parameter=", ">\n", "\n")
         )
     }),
-    ("Qwen agent `✿FUNCTION✿`", |n, a| format!("✿FUNCTION✿: {n}\n✿ARGS✿: {a}")),
     ("Llama 3 JSON", |n, a| json!({"name": n, "parameters": a}).to_string()),
     ("Llama 3 `<|python_tag|>`", |n, a| format!("<|python_tag|>{}", json!({"name": n, "parameters": a}))),
     ("Llama 3 `tool.call()`", |n, a| format!("<|python_tag|>{n}.call({})", named(a))),
     ("Llama 3 `<function=>`", |n, a| format!("<function={n}>{a}</function>")),
     ("Llama 4 `[f()]`", |n, a| format!("[{n}({})]", named(a))),
-    ("Functionary `>>>`", |n, a| format!(">>>{n}\n{a}")),
-    ("Firefunction `functools`", |n, a| format!(" functools[{}]", object(n, a))),
     ("Phi 4 `<|tool_call|>`", |n, a| format!("<|tool_call|>[{}]<|/tool_call|>", object(n, a))),
     ("Granite `<|tool_call|>`", |n, a| format!("<|tool_call|>[{}]", object(n, a))),
     ("Mistral Nemo `[TOOL_CALLS]`", |n, a| format!("[TOOL_CALLS][{}]", object(n, a))),
@@ -79,7 +76,6 @@ pub(crate) const ALL: [(&str, Write); 36] = [
     ("Nemotron `<TOOLCALL>`", |n, a| format!("<TOOLCALL>[{}]</TOOLCALL>", object(n, a))),
     ("OLMo `<function_calls>`", |n, a| format!("<function_calls>\n{n}({})\n</function_calls>", named(a))),
     ("LM Studio `[TOOL_REQUEST]`", |n, a| format!("[TOOL_REQUEST]{}[END_TOOL_REQUEST]", object(n, a))),
-    ("ReAct `Action:`", |n, a| format!("Action: {n}\nAction Input: {a}")),
     ("`<function_call>`", |n, a| format!("<function_call>{}</function_call>", object(n, a))),
     ("OpenAI's own, as text", |n, a| {
         let call =

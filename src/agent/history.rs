@@ -54,9 +54,6 @@ pub(super) fn count_parts(
     for (message, tokens) in messages.iter_mut().filter(|message| message.tokens == 0).zip(&counts.texts) {
         message.tokens = *tokens;
     }
-    if !model.provider.uses_history() {
-        messages.iter_mut().for_each(|message| message.tokens = 0);
-    }
     counts
 }
 

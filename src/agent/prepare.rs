@@ -87,9 +87,8 @@ pub(super) fn prepare(
     fill_in(&mut model, &shared.storage.home);
     check_images(&model, &prompt.images)?;
     model.options = check_options(&model, request.answer, &tools.all.defs())?;
-    let reads = model.provider.uses_history();
     let window_size = context_size(shared, &model, request.overrides.context_size);
-    let may_open = may_open && reads && request.working_dir.is_some();
+    let may_open = may_open && request.working_dir.is_some();
     let opened =
         may_open.then(|| read_opening(&prompt, window_size, &model, &tools, events.cancel())).flatten();
     let (expects, offer) = (request.expects, offer(&model, &tools, opened.as_ref(), request.expects));
@@ -98,7 +97,7 @@ pub(super) fn prepare(
     let counts = count_parts(&model, &tools, &mut provided, &prompt.with_context(), stored);
     let budget = window_budget(&model, window_size, &counts);
     let history_budget = budget.history(estimate(&prompt));
-    let stored_in = log.as_ref().filter(|_| stored && reads);
+    let stored_in = log.as_ref().filter(|_| stored);
     let before = |log| messages_before(shared, log, &slot.id, history_budget, &beginning, events);
     let history = stored_in.map_or(Ok(provided), before)?;
     if let Some(opening) = opening {
@@ -268,7 +267,7 @@ fn model_notices(provider: &dyn Provider) -> Vec<String> {
 fn prepare_model(
     shared: &Shared,
     session: &SessionId,
-    mut agent: AgentConfig,
+    agent: AgentConfig,
     overrides: &RunOverrides,
     extra_context: Vec<String>,
     work_dir: &WorkDir,
@@ -281,9 +280,6 @@ fn prepare_model(
         events.send_blocking(Event::Notice(notice));
     }
     let provider = open_model(&*shared.models, &agent, is_required, events)?;
-    if !provider.reads_notes() {
-        agent.rails = agent.rails.without_notes();
-    }
     let unseen = shared.open_sessions.model_notices.unseen(session, &model_notices(&*provider));
     for notice in unseen.into_iter().chain(shared.models.take_notice()) {
         events.send_blocking(Event::Notice(notice));

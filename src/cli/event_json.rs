@@ -1,102 +1,47 @@
 //! Run events as JSON, for `--output stream-json`. `docs/run-output.schema.json` describes them.
-#![warn(clippy::wildcard_enum_match_arm)]
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::pb::{self, progress_event::Progress, run_event::Event};
+use crate::pb::{self, run_event::Event};
 
 /// Returns true if the run has certainly changed nothing.
 pub(super) fn nothing_changed(facts: &pb::RunFactsEvent) -> bool {
     facts.complete && facts.changed_files.is_empty()
 }
 
-/// Converts a command line that the model has run.
-pub(super) fn command_to_json(command: &pb::RanCommand) -> Value {
-    json!({"line": command.line, "exit_status": command.exit_status})
-}
-
 /// The version of `docs/run-output.schema.json`. It is increased when something in the output changes its meaning or goes
 /// away, and not when something is added.
 pub(super) const SCHEMA_VERSION: u32 = 1;
 
-/// Converts an event to a JSON object. Its `type` is the event's name in `proto/kontekst.proto`.
+/// Converts an event to a JSON object. Its `type` is the event's name in `proto/kontekst.proto`, and its members are the fields
+/// there; `build.rs` says which of them differ.
 pub(super) fn to_json(event: &Event) -> Value {
     match event {
-        Event::Started(e) => {
-            json!({"type": "started", "schema_version": SCHEMA_VERSION, "session_id": e.session_id,
-                "run_id": e.run_id, "agent_name": e.agent_name,
-                "answers_may_be_turned_back": e.answers_may_be_turned_back})
-        }
-        Event::Token(e) => json!({"type": "token", "text": e.text}),
-        Event::Reasoning(e) => json!({"type": "reasoning", "text": e.text}),
-        Event::TurnCompleted(e) => json!({
-            "type": "turn_completed", "content": e.content, "reasoning": e.reasoning,
-            "model": (!e.model.is_empty()).then_some(&e.model),
-            "tool_calls": e.calls.iter().map(written_call_to_json).collect::<Vec<_>>(),
-            "context": e.context.as_ref().map(context_to_json),
-        }),
-        Event::TurnedBack(e) => json!({"type": "turned_back", "reason": e.reason}),
-        Event::ToolsProposed(e) => {
-            json!({"type": "tools_proposed", "calls": e.calls.iter().map(call_to_json).collect::<Vec<_>>()})
-        }
-        Event::ToolDecided(e) => {
-            json!({
-                "type": "tool_decided", "call_id": e.call_id, "approved": e.approved, "withdrawn": e.withdrawn,
-            })
-        }
-        Event::ToolStarted(e) => json!({"type": "tool_started", "call_id": e.call_id, "name": e.name}),
-        Event::ToolCompleted(e) => {
-            json!({"type": "tool_completed", "call_id": e.call_id, "output": e.output})
-        }
-        Event::ToolFailed(e) => {
-            json!({"type": "tool_failed", "call_id": e.call_id, "name": e.name, "error": e.error})
-        }
-        Event::ToolOutput(e) => json!({"type": "tool_output", "call_id": e.call_id, "text": e.text}),
-        Event::Check(e) => check_to_json(e),
-        Event::Facts(e) => json!({
-            "type": "facts", "changed_files": e.changed_files, "nothing_changed": nothing_changed(e),
-            "commands": e.commands.iter().map(command_to_json).collect::<Vec<_>>(),
-        }),
-        Event::ToolsCompleted(_) => json!({"type": "tools_completed"}),
-        Event::Completed(e) => json!({
-            "type": "completed", "run_id": e.run_id, "content": e.content, "reasoning": e.reasoning,
-            "truncated": e.truncated, "checks_passed": e.checks_passed,
-        }),
-        Event::Cancelled(e) => json!({
-            "type": "cancelled", "run_id": e.run_id, "denied": e.denied, "parked_run_id": e.parked_run_id,
-        }),
-        Event::Failed(e) => json!({
-            "type": "failed", "run_id": e.run_id, "error": e.error, "hint": e.hint,
-            "kind": e.kind().as_str_name().trim_start_matches("FAILURE_KIND_").to_ascii_lowercase(),
-        }),
-        Event::ContextSnapshot(e) => {
-            json!({"type": "context_snapshot", "context": e.context.as_ref().map(context_to_json)})
-        }
-        Event::Progress(e) => progress_to_json(e),
-        Event::Compacted(e) => {
-            json!({"type": "compacted", "tokens_before": e.tokens_before, "tokens_after": e.tokens_after})
-        }
+        Event::Progress(e) => e.progress.as_ref().map_or_else(|| json!({"type": "progress"}), plain),
         Event::Worker(e) => worker_event_to_json(e),
-        Event::Notice(e) => json!({"type": "notice", "text": e.text}),
+        Event::Check(e) => check_to_json(e),
+        Event::Started(_) => with(event, "schema_version", SCHEMA_VERSION),
+        Event::TurnCompleted(e) => with(event, "model", (!e.model.is_empty()).then_some(&*e.model)),
+        Event::Facts(e) => with(event, "nothing_changed", nothing_changed(e)),
+        Event::Failed(e) => {
+            let kind = e.kind().as_str_name().trim_start_matches("FAILURE_KIND_").to_ascii_lowercase();
+            with(event, "kind", kind)
+        }
+        _ => plain(event),
     }
 }
 
-fn progress_to_json(progress: &pb::ProgressEvent) -> Value {
-    match &progress.progress {
-        Some(Progress::Queued(q)) => {
-            json!({"type": "queued", "place": q.place, "waiting_for": q.waiting_for})
-        }
-        Some(Progress::Loading(l)) => {
-            json!({"type": "loading", "model": l.model, "fraction": l.fraction})
-        }
-        Some(Progress::Prefill(p)) => {
-            json!({"type": "prefill", "processed": p.processed, "total": p.total, "cached": p.cached})
-        }
-        Some(Progress::Postponed(p)) => json!({"type": "postponed", "seconds": p.seconds}),
-        Some(Progress::Requested(r)) => json!({"type": "requested", "model": r.model, "server": r.server}),
-        Some(Progress::Writing(w)) => json!({"type": "writing", "bytes": w.bytes}),
-        None => json!({"type": "progress"}),
-    }
+/// Converts what the generated code writes as JSON.
+pub(super) fn plain<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("the fields of an event are JSON")
+}
+
+/// Converts an event, with another value for a member.
+fn with(event: &Event, member: &str, value: impl Into<Value>) -> Value {
+    let mut json = plain(event);
+    json[member] = value.into();
+    json
 }
 
 fn check_to_json(check: &pb::CheckEvent) -> Value {
@@ -109,40 +54,9 @@ fn check_to_json(check: &pb::CheckEvent) -> Value {
     })
 }
 
-fn written_call_to_json(call: &pb::ToolCall) -> Value {
-    json!({"call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json})
-}
-
-fn call_to_json(call: &pb::ProposedToolCall) -> Value {
-    json!({
-        "call_id": call.call_id, "name": call.name, "arguments_json": call.arguments_json,
-        "preview": call.preview, "caution": call.caution, "worker_id": call.worker_id,
-        "command": call.command.as_ref().map(|command| json!({"prefixes": command.prefixes})),
-        "asked_by": call.asked_by, "rules": call.rules,
-        "unchanged_since_parked": call.unchanged_since_parked,
-    })
-}
-
 /// Converts what a subagent did to a JSON object. Its `event` is the event's name in `proto/kontekst.proto`.
 pub(super) fn worker_event_to_json(worker: &pb::WorkerEvent) -> Value {
-    use pb::worker_event::Event;
-    let mut json = match &worker.event {
-        Some(Event::Started(e)) => {
-            json!({"event": "started", "agent_name": e.agent_name, "prompt": e.prompt, "depth": e.depth})
-        }
-        Some(Event::Turn(e)) => json!({"event": "turn", "number": e.number}),
-        Some(Event::ToolCall(e)) => json!({"event": "tool_call", "tool": e.tool}),
-        Some(Event::ApprovalRequested(e)) => {
-            json!({"event": "approval_requested", "call_id": e.call_id, "tool": e.tool})
-        }
-        Some(Event::ApprovalResolved(e)) => {
-            json!({"event": "approval_resolved", "call_id": e.call_id, "approved": e.approved})
-        }
-        Some(Event::Completed(e)) => json!({"event": "completed", "result": e.result}),
-        Some(Event::Failed(e)) => json!({"event": "failed", "cause": e.cause, "message": e.message}),
-        Some(Event::Exited(e)) => json!({"event": "exited", "how": e.how}),
-        None => json!({}),
-    };
+    let mut json = worker.event.as_ref().map_or_else(|| json!({}), plain);
     let head = json!({
         "type": "worker", "seq": worker.seq, "at_ms": worker.at_ms, "worker_id": worker.worker_id,
         "parent_id": worker.parent_id,
@@ -153,22 +67,10 @@ pub(super) fn worker_event_to_json(worker: &pb::WorkerEvent) -> Value {
     json
 }
 
-fn context_to_json(context: &pb::ContextSnapshot) -> Value {
-    json!({
-        "context_size": context.context_size, "system_tokens": context.system_tokens,
-        "tool_tokens": context.tool_tokens, "history_tokens": context.history_tokens,
-        "memory_tokens": context.memory_tokens, "total_tokens": context.total_tokens,
-        "remaining_tokens": context.remaining_tokens, "history_messages": context.history_messages,
-        "memory_messages": context.memory_messages, "total_messages": context.total_messages,
-        "history_budget": context.history_budget, "prompt_tokens": context.prompt_tokens,
-        "cached_tokens": context.cached_tokens, "answer_tokens": context.answer_tokens,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pb::worker_event::Event as Worker;
+    use pb::{progress_event::Progress, worker_event::Event as Worker};
 
     /// Refuses members that a schema does not name, so that a new one is not forgotten there.
     fn close(schema: &mut Value) {

@@ -151,7 +151,7 @@ enum Command {
     Man(man::Args),
 }
 
-/// Returns the definition of the command line, from which `man/` and `completions/` are generated.
+/// Returns the definition of the command line, from which `man/` is generated.
 pub fn command() -> clap::Command {
     Cli::command()
 }

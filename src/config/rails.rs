@@ -47,12 +47,6 @@ impl RailsConfig {
             thinking_budget: None,
         }
     }
-
-    /// Returns the same without the rails that only add to what the model reads.
-    #[must_use]
-    pub fn without_notes(self) -> Self {
-        Self { opening: false, reminder: false, shown: false, ..self }
-    }
 }
 
 impl Default for RailsConfig {

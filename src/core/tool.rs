@@ -12,10 +12,7 @@ pub struct ToolDef {
     pub description: String,
     /// A JSON Schema of type `object`.
     pub parameters: Value,
-    /// The tool fails instead of replacing a file if an argument `create_only` is true. The argument is not among the
-    /// `parameters`, because only the starter model needs it. This is never sent to a model server.
-    pub create_only: bool,
-    /// Never sent to a model server either.
+    /// Never sent to a model server.
     pub nature: ToolNature,
     /// The required argument that holds the whole content of the file at the argument `path`. A model in steps names the file
     /// only, and then writes this argument as plain text.

@@ -1,7 +1,6 @@
 //! The process that owns the model, the sessions and the tools.
 
 mod accept;
-mod content_type;
 mod editor_listener;
 mod free_memory;
 mod grpc_connection;

@@ -20,10 +20,10 @@ use crate::{
 };
 
 use super::{
-    DaemonError, Mode, content_type::GrpcOnly, editor_listener::EditorListener, free_memory,
-    grpc_listener::GrpcListeners, http_listener::HttpListener, idle_exit, job_clock::JobClock,
-    open_connections::OpenConnections, open_streams::OpenStreams, peer::PeerCheck, ready,
-    service_manager::ServiceManager, signals, socket::SocketFile,
+    DaemonError, Mode, editor_listener::EditorListener, free_memory, grpc_listener::GrpcListeners,
+    http_listener::HttpListener, idle_exit, job_clock::JobClock, open_connections::OpenConnections,
+    open_streams::OpenStreams, peer::PeerCheck, ready, service_manager::ServiceManager, signals,
+    socket::SocketFile,
 };
 
 /// The interval at which a daemon without a socket file checks whether its runs have ended.
@@ -214,7 +214,6 @@ async fn serve_grpc(
         // A prompt of a megabyte goes in one frame instead of 64.
         .max_frame_size(1024 * 1024)
         .layer(tonic::service::InterceptorLayer::new(listeners.auth()))
-        .layer(GrpcOnly)
         .layer(streams)
         .add_routes(services.into_routes())
         .serve_with_incoming_shutdown(listeners.accept(peers, connections, stop), stop.cancelled())

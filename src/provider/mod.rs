@@ -135,17 +135,6 @@ pub trait Provider: Send + Sync {
     /// Returns the number of requests that may run in parallel.
     fn slots(&self) -> usize;
 
-    /// Returns true if the model can use what was said before the last prompt. Otherwise stored conversations are not
-    /// loaded for it, and nothing of them counts against its window.
-    fn uses_history(&self) -> bool {
-        true
-    }
-
-    /// Returns true if the model reads what is added to its messages to help it. Otherwise nothing is added.
-    fn reads_notes(&self) -> bool {
-        true
-    }
-
     /// Returns one line for the user if the model is not the one that they would expect.
     fn notice(&self) -> Option<String> {
         None
@@ -255,10 +244,14 @@ pub enum Delta {
 }
 
 /// The reason why no text has arrived yet.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Progress {
     /// Other requests are answered first. Position 1 is next.
-    Queued { position: usize },
+    Queued {
+        #[serde(rename = "place")]
+        position: usize,
+    },
     /// The model is being loaded. `fraction` is between 0 and 1, if the server reports it.
     Loading { model: String, fraction: Option<f32> },
     /// The model is processing the prompt. All numbers are tokens.

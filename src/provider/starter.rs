@@ -9,7 +9,7 @@ use super::{
     chat::messages::{self, CallForm, Dialect},
     decoding::{decode_error, finish_reason},
 };
-use crate::core::{CallId, Cancel, Role, ToolCall, ToolDef};
+use crate::core::{CallId, Cancel, Role, ToolCall, ToolDef, ToolNature};
 
 /// The value of an agent's `model` that chooses the starter model, and its name in `status`.
 pub const NAME: &str = "builtin";
@@ -53,14 +53,15 @@ impl Provider for StarterModel {
             short_ids: true,
             images: false,
         };
-        let messages = messages::to_text("", &request.messages, dialect);
-        let asked = request.messages.iter().rfind(|message| message.role == Role::User);
+        // It answers the last request, and uses nothing that was said before it.
+        let asked = request.messages.iter().rposition(|message| message.role == Role::User);
+        let messages = messages::to_text("", &request.messages[asked.unwrap_or_default()..], dialect);
         let tools: Vec<Tool<'_>> = request.tools.iter().map(starter_tool).collect();
         let forced = request.forced_tool().map(starter_tool);
         let session = request.session.as_ref().map_or_else(|| NO_SESSION.to_owned(), ToString::to_string);
         let conversation = Conversation {
             messages: &messages,
-            request: asked.map_or("", |message| message.content.as_str()),
+            request: asked.map_or("", |at| request.messages[at].content.as_str()),
             tools: &tools,
             forced: forced.as_ref(),
             session: &session,
@@ -97,15 +98,6 @@ impl Provider for StarterModel {
     fn slots(&self) -> usize {
         1
     }
-
-    fn uses_history(&self) -> bool {
-        false
-    }
-
-    /// It follows rules, which are made for the results of the tools as they are.
-    fn reads_notes(&self) -> bool {
-        false
-    }
 }
 
 /// Makes a turn of an answer. A call that was cut off is none.
@@ -128,7 +120,7 @@ fn turn(answer: Answer) -> Result<Turn, ProviderError> {
 }
 
 fn starter_tool(tool: &ToolDef) -> Tool<'_> {
-    Tool { name: &tool.name, parameters: &tool.parameters, create_only: tool.create_only }
+    Tool { name: &tool.name, parameters: &tool.parameters, own: tool.nature != ToolNature::Unknown }
 }
 
 fn answer_error(error: AnswerError) -> ProviderError {

@@ -52,7 +52,7 @@ fn change_call(change: &Change, tools: &[Tool<'_>]) -> Content {
         }
     };
     let creates = matches!(change, Change::Write { replaces: false, .. });
-    let fits = |tool: &&Tool<'_>| tool.name == name && tool.takes(needed) && (tool.create_only || !creates);
+    let fits = |tool: &&Tool<'_>| tool.name == name && tool.takes(needed) && (tool.own || !creates);
     match tools.iter().find(fits) {
         None => Content::Text(DECLINED.to_owned()),
         Some(_) if arguments.len() > MAX_ARGUMENTS => Content::Text(TOO_LONG.to_owned()),

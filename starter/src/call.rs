@@ -201,7 +201,7 @@ mod tests {
     fn rules() -> RuleConstraint<CallRules> {
         let parameters = json!({"type": "object", "required": ["path"], "additionalProperties": false,
             "properties": {"path": {"type": "string"}, "start_line": {"type": "integer"}}});
-        let tool = |name| Tool { name, parameters: &parameters, create_only: false };
+        let tool = |name| Tool { name, parameters: &parameters, own: false };
         let copy = CopyRules::new("read a}.txt from line 3");
         RuleConstraint::new(CallRules::new(&[tool("read_file"), tool("write_file")], copy))
     }

@@ -4,7 +4,7 @@
 //! data. Those need no model. For everything else the model sees the last request of the user, and the calls and results
 //! that followed. It answers with a call of a tool that reads, or with one of a few sentences: `call` and `copy` hold a call
 //! to the schema of its tool and to the words of the request, `report` holds text about a result to the lines of the
-//! result. `training/` made the model.
+//! result. `starter/README.md` says how the model was made.
 
 mod by_rule;
 mod byte_rules;

@@ -1,4 +1,4 @@
-//! The words for numbers. `starter/training` uses them, too.
+//! The words for numbers.
 
 /// The words for 0 to 19.
 pub(crate) const ONES: [&str; 20] = [

@@ -22,8 +22,8 @@ pub struct Tool<'a> {
     pub name: &'a str,
     /// A JSON Schema of type `object`.
     pub parameters: &'a Value,
-    /// An argument `create_only` makes the tool fail if the file exists.
-    pub create_only: bool,
+    /// It is the program's: its `write_file` fails for an argument `create_only` if the file exists.
+    pub own: bool,
 }
 
 /// The kind of an argument that is copied from the request.

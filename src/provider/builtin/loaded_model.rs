@@ -163,14 +163,6 @@ impl Provider for InProcess {
         self.model.slots.limit()
     }
 
-    fn uses_history(&self) -> bool {
-        self.model.model().is_none_or(|model| model.uses_history())
-    }
-
-    fn reads_notes(&self) -> bool {
-        self.model.model().is_none_or(|model| model.reads_notes())
-    }
-
     fn notice(&self) -> Option<String> {
         self.notice.clone()
     }

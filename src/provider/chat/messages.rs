@@ -310,6 +310,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::core::ToolNature;
     use crate::core::ToolResult;
 
     const TOOL: Dialect = Dialect {
@@ -344,12 +345,12 @@ mod tests {
     }
 
     #[test]
-    fn no_model_is_sent_what_is_for_the_starter_model() {
+    fn no_model_is_sent_what_the_program_knows_of_a_tool() {
         let tool = ToolDef {
             name: "f".to_owned(),
             description: "d".to_owned(),
             parameters: json!({"type": "object"}),
-            create_only: true,
+            nature: ToolNature::Reads,
             ..ToolDef::default()
         };
         assert_eq!(

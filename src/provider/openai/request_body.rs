@@ -9,7 +9,7 @@ use serde_json::{
 
 use super::{calling::Calling, probe::Capabilities, refusals::Refusals, wire};
 use crate::{
-    core::{AnswerFormat, JsonSchema, Message, ToolCall, ToolChoice, without_name_space},
+    core::{AnswerFormat, JsonSchema, Message, Sampling, ToolCall, ToolChoice, without_name_space},
     provider::{
         ChatRequest, ToolRole,
         chat::{
@@ -54,7 +54,7 @@ pub(super) fn build(
         Calling::Native | Calling::Text => Cow::Borrowed(&*request.system),
     };
     let forced = request.forced_tool();
-    let (sampling, options) = (&request.sampling, &request.options);
+    let options = &request.options;
     let messages = with_plain_names(&request.messages);
     let body = wire::Request {
         model,
@@ -81,11 +81,7 @@ pub(super) fn build(
         logit_bias: &options.logit_bias,
         reasoning_effort: options.reasoning_effort.as_deref(),
         chat_template_kwargs: template_variables(request).filter(|_| capabilities.is_llama_cpp),
-        max_tokens: form.max_tokens,
-        temperature: sampling.temperature,
-        top_p: sampling.top_p,
-        top_k: sampling.top_k,
-        repeat_penalty: sampling.repeat_penalty,
+        sampling: Sampling { max_tokens: Some(form.max_tokens), ..request.sampling.clone() },
         stream: true,
         stream_options: wire::StreamOptions { include_usage: true },
         return_progress: llama_cpp,

@@ -5,7 +5,10 @@
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::provider::chat::{messages::WireMessage, openai_types::Tool};
+use crate::{
+    core::Sampling,
+    provider::chat::{messages::WireMessage, openai_types::Tool},
+};
 
 /// A request. The order of the fields is their order on the wire, which is the same in every request.
 #[derive(Serialize)]
@@ -33,15 +36,8 @@ pub(super) struct Request<'a> {
     /// llama.cpp only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chat_template_kwargs: Option<Value>,
-    pub max_tokens: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub top_p: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub top_k: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat_penalty: Option<f64>,
+    #[serde(flatten)]
+    pub sampling: Sampling,
     pub stream: bool,
     pub stream_options: StreamOptions,
     /// llama.cpp only: makes the server report prefill progress, and notice a closed connection during prefill.

@@ -24,7 +24,6 @@ pub(super) struct WriteFile {
 impl Tool for WriteFile {
     fn def(&self) -> ToolDef {
         ToolDef {
-            create_only: true,
             nature: ToolNature::Changes,
             whole_file: Some("content"),
             name: "write_file".into(),
@@ -80,6 +79,7 @@ impl WriteFile {
         let path = args::text(args, "path")?;
         let content = args::text(args, "content")?;
         let target = TargetFile::find(workspace, path, self.limit)?;
+        // No model is told of this argument; the rules of the starter model give it.
         if args::switch(args, "create_only") && target.old().is_some() {
             let path = target.path();
             return Err(format!("{path} exists already, and this call may only create it").into());

@@ -239,13 +239,8 @@ pub(super) fn changes_of(
 
 /// Compares the tree with a record of it.
 fn compare(workspace: &Workspace, limits: Limits, kept: &[TreeFile]) -> Result<Vec<NewChange>, TooMany> {
-    // An earlier version has recorded neither the root nor what was left out.
-    let is_early = kept.iter().all(|file| !file.path.as_os_str().is_empty());
-    let look = LookBefore::new(kept, None);
-    let after = scan(workspace, limits, (!is_early).then_some(&look))?;
-    let mut changes = changes_since(workspace, kept, None, &after);
-    changes.retain(|change| !is_early || !change.path.as_os_str().is_empty());
-    Ok(changes)
+    let after = scan(workspace, limits, Some(&LookBefore::new(kept, None)))?;
+    Ok(changes_since(workspace, kept, None, &after))
 }
 
 fn limits(entry: &Entry) -> Limits {

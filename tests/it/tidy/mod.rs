@@ -87,7 +87,7 @@ fn every_rust_file_has_a_module_comment() {
 fn no_line_ends_in_space() {
     // Generated files, and data in which a space may be meant, are left out.
     let ours = |path: &str| {
-        !["man/", "completions/"].iter().any(|folder| path.starts_with(folder))
+        !path.starts_with("man/")
             && [".rs", ".toml", ".md", ".proto", ".py", ".service", "/run"]
                 .iter()
                 .any(|end| path.ends_with(end))

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::cli::{
     error::{CliError, ExitStatus},
-    event_json::{SCHEMA_VERSION, command_to_json, nothing_changed},
+    event_json::{SCHEMA_VERSION, nothing_changed, plain},
     json::json_line,
 };
 
@@ -112,7 +112,7 @@ impl RunReport {
             denied_calls: self.denied.iter().map(DeniedJson::new).collect(),
             files_changed: facts.map(|facts| &*facts.changed_files).or(self.calls.is_empty().then_some(&[])),
             nothing_changed: facts.is_none_or(nothing_changed),
-            commands: facts.iter().flat_map(|facts| &facts.commands).map(command_to_json).collect(),
+            commands: facts.iter().flat_map(|facts| &facts.commands).map(plain).collect(),
             checks: self.checks.iter().map(CheckJson::new).collect(),
             checks_passed: self.checks_passed,
         })

@@ -18,7 +18,6 @@ use crate::{
         protocol::{Command, Event, Outcome},
     },
     core::{CallId, RunId},
-    provider::Progress,
     subagent_log::SubagentEventKind,
 };
 
@@ -109,7 +108,7 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
             ("started", json!({"run": run.to_string(), "session": session.to_string(), "agent": agent}))
         }
         Event::Notice(text) => ("notice", json!({"text": text})),
-        Event::Progress(progress) => ("progress", progress_json(progress)),
+        Event::Progress(progress) => ("progress", json!(progress)),
         Event::WaitingForSession => ("progress", json!({"kind": "session"})),
         Event::Compacted { before, after, .. } => ("compacted", json!({"before": before, "after": after})),
         Event::Text(text) => ("text", json!({"text": text})),
@@ -179,21 +178,4 @@ fn describe_subagent(kind: SubagentEventKind) -> Option<String> {
             return None;
         }
     })
-}
-
-fn progress_json(progress: Progress) -> Value {
-    match progress {
-        Progress::Queued { position } => json!({"kind": "queued", "place": position}),
-        Progress::Loading { model, fraction } => {
-            json!({"kind": "loading", "model": model, "fraction": fraction})
-        }
-        Progress::Prefill { processed, total, cached } => {
-            json!({"kind": "prefill", "processed": processed, "total": total, "cached": cached})
-        }
-        Progress::Postponed { seconds } => json!({"kind": "postponed", "seconds": seconds}),
-        Progress::Requested { model, server } => {
-            json!({"kind": "requested", "model": model, "server": server})
-        }
-        Progress::Writing { bytes } => json!({"kind": "writing", "bytes": bytes}),
-    }
 }

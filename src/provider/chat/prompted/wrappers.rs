@@ -30,7 +30,7 @@ const fn line(open: &'static str) -> Wrapper {
     Wrapper { open, close: "", line_start: true }
 }
 
-static WRAPPERS: [Wrapper; 39] = [
+static WRAPPERS: [Wrapper; 34] = [
     // Hermes, Qwen, GLM, Hunyuan, Granite 4, MiMo, and what the prompt of `prompted` describes.
     tag("<tool_call>", "</tool_call>"),
     // Llama 3 and Qwen's coders, inside or outside of another tag.
@@ -58,8 +58,6 @@ static WRAPPERS: [Wrapper; 39] = [
     tag("<|START_ACTION|>", "<|END_ACTION|>"),
     // Apertus.
     tag("<|tools_prefix|>", "<|tools_suffix|>"),
-    // InternLM.
-    tag("<|action_start|>", "<|action_end|>"),
     // Gemma 4.
     tag("<|tool_call>", "<tool_call|>"),
     // DeepSeek, whose models vary the separators in the name of the token.
@@ -81,14 +79,6 @@ static WRAPPERS: [Wrapper; 39] = [
     tag("<|start|>assistant", ""),
     line("commentary to="),
     line("assistantcommentary to="),
-    // Firefunction and Phi 4.
-    line("functools"),
-    // Functionary.
-    line(">>>"),
-    // ReAct.
-    line("Action:"),
-    // Qwen's own agent.
-    line("✿FUNCTION✿:"),
 ];
 
 /// The texts that may remain of a wrapper, or of the end of an answer, directly after a call.
@@ -116,19 +106,16 @@ pub(crate) const THOUGHTS: [(&str, &str); 6] = [
 ];
 
 /// The words that may stand before the arguments beside the name of the tool.
-const HEAD_WORDS: [&str; 13] = [
+const HEAD_WORDS: [&str; 10] = [
     "function",
     "json",
     "python",
     "assistant",
     "commentary",
     "analysis",
-    "Action",
-    "Input:",
     "Arguments:",
     "Args:",
     "print",
-    "✿ARGS✿:",
     "tool_call",
 ];
 

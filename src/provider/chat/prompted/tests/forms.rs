@@ -22,7 +22,6 @@ const FORMS: &[(&str, &str, &str)] = &[
         "<function=read_file>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
         "",
     ),
-    ("Qwen agent", "✿FUNCTION✿: read_file\n✿ARGS✿: {\"path\": \"a.txt\"}\n", ""),
     ("Llama 3 JSON", "{\"name\": \"read_file\", \"parameters\": {\"path\": \"a.txt\"}}", ""),
     (
         "Llama 3 JSON with type",
@@ -39,9 +38,7 @@ const FORMS: &[(&str, &str, &str)] = &[
     ("Llama 4", "[read_file(path=\"a.txt\")]", ""),
     ("a call as in Python", "read_file(path='a.txt')\n", ""),
     ("Functionary 3.1", "I read it. <function=read_file>{\"path\": \"a.txt\"}</function>", "I read it. "),
-    ("Functionary 3.2", ">>>read_file\n{\"path\": \"a.txt\"}", ""),
-    ("Functionary 3.2 at the start", "read_file\n{\"path\": \"a.txt\"}", ""),
-    ("Firefunction", " functools[{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}]", ""),
+    ("the name on a line of its own", "read_file\n{\"path\": \"a.txt\"}", ""),
     (
         "Phi 4",
         "<|tool_call|>[{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}]<|/tool_call|>",
@@ -63,11 +60,6 @@ const FORMS: &[(&str, &str, &str)] = &[
         "Command R7B",
         "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"read_file\", \"parameters\": {\"path\": \"a.txt\"}}\n]<|END_ACTION|>",
         "",
-    ),
-    (
-        "Command R",
-        "Action: ```json\n[{\"tool_name\": \"read_file\", \"parameters\": {\"path\": \"a.txt\"}}]\n```",
-        "\n```",
     ),
     (
         "DeepSeek R1",
@@ -174,11 +166,6 @@ const FORMS: &[(&str, &str, &str)] = &[
         "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}\n</tool_call><|im_end|>",
         "",
     ),
-    (
-        "InternLM",
-        "<|action_start|><|plugin|>{\"name\": \"read_file\", \"parameters\": {\"path\": \"a.txt\"}}<|action_end|>",
-        "",
-    ),
     ("OLMo", "<function_calls>\nread_file(path=\"a.txt\")\n</function_calls>", ""),
     (
         "LM Studio",
@@ -186,11 +173,6 @@ const FORMS: &[(&str, &str, &str)] = &[
         "",
     ),
     ("xLAM", "[{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}]", ""),
-    (
-        "ReAct",
-        "Thought: I need it.\nAction: read_file\nAction Input: {\"path\": \"a.txt\"}",
-        "Thought: I need it.\n",
-    ),
     (
         "function_call",
         "<function_call>{\"name\": \"read_file\", \"arguments\": {\"path\": \"a.txt\"}}</function_call>",

@@ -299,7 +299,7 @@ fn the_result_does_not_depend_on_how_the_text_is_cut() {
         "<|tool_call_end|>",
         "[",
         "]",
-        "\nAction: ",
+        "\ncommentary to=",
         "<|channel|>commentary to=",
         "read_file",
         "{\"tool\": \"search\", \"args\": {}}",
@@ -347,8 +347,7 @@ fn parsing_takes_linear_time() {
         "<|channel|>a",
         "<｜tool▁calls▁begin｜>",
         "[TOOL_CALLS]read_file[ARGS]",
-        "Action:\n",
-        ">>>\n",
+        "commentary to=\n",
         "read_file ",
         "<think>",
     ];
