@@ -30,6 +30,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
         let kind = ask_kind(run).await?;
         run.offer.set_kind(kind);
     }
+    let mut asked_again = false;
     loop {
         let mut turn = next_answer(run).await?;
         if !run.model.works_in_steps() {
@@ -45,6 +46,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
                 turn.calls.clear();
                 return Ok(NextTurn { claims: Some(claims), is_unsent: true, ..turn.into() });
             }
+            _ if !asked_again && whole_file::writes_again(run, &turn) => asked_again = true,
             _ => {
                 let before = turn.calls.clone();
                 whole_file::complete(run, &mut turn).await?;

@@ -38,18 +38,22 @@ fn planned(run: &RunState, call: &ToolCall) -> Option<(&'static str, String)> {
     Some((argument, path))
 }
 
+/// Returns true if the only call of the step writes a file that has just been written. Small models do that until the tool is left
+/// out, which it is then for the next step.
+pub(super) fn writes_again(run: &mut RunState, turn: &Turn) -> bool {
+    let [call] = turn.calls.as_slice() else { return false };
+    let again = planned(run, call).is_some_and(|(_, path)| run.ledger.has_just_written(&path));
+    if again {
+        run.offer.note_repeated(&call.name, ToolNature::Changes);
+    }
+    again
+}
+
 /// Asks the model for the content of the file, if the only call of the step names one and does not have it. The content is
 /// put into the call. A call without it fails, and the model reads why.
 pub(super) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), Stop> {
     let [call] = turn.calls.as_slice() else { return Ok(()) };
     let Some((argument, path)) = planned(run, call) else { return Ok(()) };
-    if run.ledger.has_just_written(&path) {
-        run.offer.note_repeated(&call.name, ToolNature::Changes);
-        run.offer.refuse(format!(
-            "{path} has just been written. It is not written again before something else is done."
-        ));
-        return Ok(());
-    }
     let Some(file) = read(run, &path).await? else {
         run.offer.offer_edits();
         run.offer.note_repeated(&call.name, ToolNature::Changes);
