@@ -19,8 +19,8 @@ const MOST_TOKENS: u32 = 700;
 /// Tokens that are read at once.
 const STEPS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-const CACHE: &str = include_str!("../../engine/src/inference/sequence_cache.rs");
-const STORE: &str = include_str!("../../engine/src/inference/session_store.rs");
+const CACHE: &str = include_str!("../../crates/engine/src/inference/sequence_cache.rs");
+const STORE: &str = include_str!("../../crates/engine/src/inference/session_store.rs");
 const INVOICE: &str = include_str!("invoice.py");
 
 /// The answers: a file with a small change, a new program, or prose.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, error::Error, fs, path::Path};
 
-use kontekst::core::ToolDef;
+use kontekst_core::ToolDef;
 use serde_json::{Map, Value, json};
 
 /// One case.

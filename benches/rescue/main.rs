@@ -14,11 +14,9 @@ mod wrappers;
 
 use std::{error::Error, path::Path};
 
-use kontekst::{
-    core::{CallId, ToolCall, ToolDef},
-    provider::calls_in_text,
-    tools::schema::check,
-};
+use kontekst_core::{CallId, ToolCall, ToolDef};
+use kontekst_provider::calls_in_text;
+use kontekst_tools::schema::check;
 use serde_json::Value;
 
 fn main() -> Result<(), Box<dyn Error>> {

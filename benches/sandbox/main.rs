@@ -17,10 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kontekst::{
-    core::Cancel,
-    sandbox::{CommandSpec, Layers, Limits, Sandbox, View},
-};
+use kontekst_core::Cancel;
+use kontekst_sandbox::{CommandSpec, Layers, Limits, Sandbox, View};
 
 /// The number of measurements of each row.
 const ROUNDS: usize = 200;

@@ -17,11 +17,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kontekst::{
-    config::{Home, ToolsConfig},
-    core::{Cancel, OwnListeners},
-    tools::{Tool, WorkDir, builtin},
-};
+use kontekst_core::{Cancel, OwnListeners};
+use kontekst_store::config::{Home, ToolsConfig};
+use kontekst_tools::{Tool, WorkDir, builtin};
 use serde_json::json;
 
 /// The number of measurements of each row, if the command line does not say.

@@ -5,11 +5,10 @@ use std::io::Write;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use kontekst_core::Name;
+use kontekst_store::config::{AgentConfig, Home, ToolRole, agents};
+
 use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
-use crate::{
-    config::{AgentConfig, Home, ToolRole, agents},
-    core::Name,
-};
 
 /// List the agents, or show one
 ///

@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command};
 
-use crate::core::Environment;
+use kontekst_core::Environment;
 
 /// The editor of somebody who has not chosen one. POSIX requires it.
 const DEFAULT: &str = "vi";

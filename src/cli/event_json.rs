@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::pb::{self, run_event::Event};
+use kontekst_pb::{self as pb, run_event::Event};
 
 /// Returns true if the run has certainly changed nothing.
 pub(super) fn nothing_changed(facts: &pb::RunFactsEvent) -> bool {

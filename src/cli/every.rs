@@ -4,13 +4,12 @@ use std::{path::PathBuf, process::ExitCode};
 
 use jiff::Timestamp;
 
-use crate::{
-    client,
-    config::{AgentConfig, Config, DirPlace, Home, ProviderKind},
-    core::{Environment, Name},
-    jobs::{BadSchedule, Job, JobError, Jobs, Schedule, named_zone},
-    provider::{builtin, has_model_file},
-};
+use kontekst_core::{Environment, Name};
+use kontekst_jobs::{BadSchedule, Job, JobError, Jobs, Schedule, named_zone};
+use kontekst_provider::{builtin, has_model_file};
+use kontekst_store::config::{AgentConfig, Config, DirPlace, Home, ProviderKind};
+
+use crate::client;
 
 use super::{
     error::CliError,

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory as _, Parser, Subcommand as _};
 
+use kontekst_core::nearest;
+
 use super::{Cli, Command, chat, error::CliError};
-use crate::core::nearest;
 
 /// The options of a chat.
 #[derive(Parser)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::core::is_misleading;
+use kontekst_core::is_misleading;
 
 /// Formats a value as JSON on one line.
 ///

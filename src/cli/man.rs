@@ -8,12 +8,14 @@ use std::{
     process::{Command, ExitCode},
 };
 
+use kontekst_core::nearest;
+use kontekst_store::config::write_atomic;
+
 use super::{
     error::CliError,
     output::{print_status, to_stdout},
     units::counted,
 };
-use crate::{config::write_atomic, core::nearest};
 
 /// kontekst-config(5), which is written by hand.
 const CONFIG_PAGE: (&str, &str) = ("kontekst-config.5", include_str!("../../man/kontekst-config.5"));

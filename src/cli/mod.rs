@@ -45,8 +45,9 @@ use std::{ffi::OsString, io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::{config::Home, core::Environment};
 use error::CliError;
+use kontekst_core::Environment;
+use kontekst_store::config::Home;
 use output::{print_status, to_stdout};
 
 macro_rules! examples {

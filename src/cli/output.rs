@@ -7,7 +7,7 @@ use std::{
 
 use rustix::{fd::AsFd, termios::tcgetwinsize};
 
-use crate::core::Environment;
+use kontekst_core::Environment;
 
 use super::{error::CliError, printable::printable, wrap::wrap};
 

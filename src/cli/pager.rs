@@ -7,11 +7,12 @@ use std::{
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use kontekst_core::Environment;
+
 use super::{
     error::{CliError, ExitStatus},
     output::{Screen, to_stdout},
 };
-use crate::core::Environment;
 
 /// The pager of somebody who has not chosen one.
 const DEFAULT: &str = "less";

@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-use crate::core::{belongs_to, is_misleading};
+use kontekst_core::{belongs_to, is_misleading};
 
 /// A filter that lets only text through.
 ///

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    core::Environment,
-    provider::router::{self, ProcessEnv},
-};
+use kontekst_core::Environment;
+use kontekst_provider::router::{self, ProcessEnv};
 
 /// Returns what starting a model server needs from this process.
 pub(super) fn process_env(environment: &Environment) -> ProcessEnv {

@@ -5,11 +5,9 @@ use std::{ffi::OsString, io, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-use crate::{
-    core::Environment,
-    provider::{builtin::template_process, supervisor::exec::exec_child},
-    sandbox,
-};
+use kontekst_core::Environment;
+use kontekst_provider::{builtin::template_process, supervisor::exec::exec_child};
+use kontekst_sandbox as sandbox;
 
 use super::{
     completions::{Shell, complete_line},

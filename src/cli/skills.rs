@@ -5,12 +5,13 @@ use std::io::Write;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
-use crate::{
+use kontekst_core::nearest;
+use kontekst_store::{
     config::Home,
-    core::nearest,
     skills::{Skill, Skills},
 };
+
+use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
 
 /// List the skills, or show one
 ///

@@ -4,13 +4,14 @@ use std::{fs, os::unix::net::UnixStream, process::ExitCode};
 
 use serde_json::json;
 
-use crate::{
-    client::{self, ClientError},
+use kontekst_pb::{GetStatusRequest, GetStatusResponse};
+use kontekst_provider::builtin;
+use kontekst_store::{
     config::{Home, Lock},
     parked::ParkedRuns,
-    pb::{GetStatusRequest, GetStatusResponse},
-    provider::builtin,
 };
+
+use crate::client::{self, ClientError};
 
 use super::{
     error::CliError,

@@ -1,6 +1,6 @@
 //! Describes what a subagent does, one line for each event.
 
-use crate::pb::{self, worker_event::Event};
+use kontekst_pb::{self as pb, worker_event::Event};
 
 use super::{output::Verbosity, printable::printable};
 

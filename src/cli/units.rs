@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::core::SessionId;
+use kontekst_core::SessionId;
 
 /// The characters of a short id. Among a thousand sessions, two have the same one with a chance of one in 8,000.
 const SHORT_ID: usize = 8;

@@ -5,11 +5,10 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use crate::{
-    client,
-    config::{Bind, Config, Home, page_code},
-    core::Environment,
-};
+use kontekst_core::Environment;
+use kontekst_store::config::{Bind, Config, Home, page_code};
+
+use crate::client;
 
 use super::{
     error::CliError,

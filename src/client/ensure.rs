@@ -13,10 +13,8 @@ use rustix::{
     },
 };
 
-use crate::{
-    config::{DaemonInfo, Home, Lock},
-    pb::ShutdownRequest,
-};
+use kontekst_pb::ShutdownRequest;
+use kontekst_store::config::{DaemonInfo, Home, Lock};
 
 use super::{
     ClientError, REPLY_TIMEOUT, channel, check_health, daemon, runtime, spawn::spawn, version::is_older,

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::{
-    config::{Home, Lock, LockError},
-    core::stop_limits,
-};
+use kontekst_core::stop_limits;
+use kontekst_store::config::{Home, Lock, LockError};
 
 use super::ClientError;
 

@@ -15,7 +15,7 @@ use std::{error::Error, io, os::unix::net::UnixStream, time::Duration};
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
-use crate::pb::{
+use kontekst_pb::{
     MESSAGE_LIMIT, agent_service_client::AgentServiceClient, approval_service_client::ApprovalServiceClient,
     daemon_service_client::DaemonServiceClient, undo_service_client::UndoServiceClient,
 };
@@ -48,9 +48,9 @@ pub enum ClientError {
     #[error("the daemon ended before it was ready")]
     Died { log: Vec<String> },
     #[error(transparent)]
-    Lock(#[from] crate::config::LockError),
+    Lock(#[from] kontekst_store::config::LockError),
     #[error(transparent)]
-    Home(#[from] crate::config::HomeError),
+    Home(#[from] kontekst_store::config::HomeError),
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     #[error("the connection to the daemon broke")]

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::{net::sockopt::socket_peercred, process::Pid};
 
-use crate::config::Home;
+use kontekst_store::config::Home;
 
 use super::{
     ClientError, check_health, ensure,

@@ -7,10 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{
-    config::{Home, Lock, Readiness},
-    core::ALLOCATOR_SETTINGS,
-};
+use kontekst_core::ALLOCATOR_SETTINGS;
+use kontekst_store::config::{Home, Lock, Readiness};
 
 use super::ClientError;
 

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path, time::Duration};
 
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use crate::core::Cancel;
+use kontekst_core::Cancel;
 
 /// The pause after a failed accept. Most likely the process has too many open files, and the next accept would fail
 /// at once as well.

@@ -5,7 +5,9 @@ use std::{fs, path::PathBuf};
 use tokio::net::UnixListener;
 use tokio_util::task::TaskTracker;
 
-use crate::{config::Home, core::Cancel, doors::kaiak::KaiakDoor};
+use kontekst_core::Cancel;
+use kontekst_kaiak::KaiakDoor;
+use kontekst_store::config::Home;
 
 use super::{
     DaemonError,

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::{
-    agent::AgentCore,
-    core::{Cancel, FREE_FOR, return_free_memory},
-};
+use kontekst_agent::AgentCore;
+use kontekst_core::{Cancel, FREE_FOR, return_free_memory};
 
 use super::open_connections::OpenConnections;
 

@@ -14,11 +14,9 @@ use tokio::{
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Status};
 
-use crate::{
-    config::{Bind, Config, Home},
-    core::{Cancel, OwnListeners, is_bearer},
-    doors::kontekst::ListenerStatus,
-};
+use kontekst_core::{Cancel, OwnListeners, is_bearer};
+use kontekst_grpc::ListenerStatus;
+use kontekst_store::config::{Bind, Config, Home};
 
 use super::{
     DaemonError,

@@ -13,10 +13,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use crate::{
-    doors::http::RequestsInProgress,
-    socket_table::{SocketEntry, SocketTable},
-};
+use kontekst_http::RequestsInProgress;
+use kontekst_net::socket_table::{SocketEntry, SocketTable};
 
 /// A client that reads nothing for this long loses its connection, and with it its run.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -7,15 +7,11 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::{net::TcpStream, sync::Semaphore};
 use tokio_util::task::TaskTracker;
 
-use crate::{
-    agent::AgentCore,
-    config::Bind,
-    core::{Cancel, OwnListeners},
-    doors::{
-        http::{AccessPolicy, Caller, HttpDoor, RequestsInProgress},
-        kontekst::ListenerStatus,
-    },
-};
+use kontekst_agent::AgentCore;
+use kontekst_core::{Cancel, OwnListeners};
+use kontekst_grpc::ListenerStatus;
+use kontekst_http::{AccessPolicy, Caller, HttpDoor, RequestsInProgress};
+use kontekst_store::config::Bind;
 
 use super::{
     accept::accept_each,

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use crate::{
-    agent::AgentCore,
-    config::{Bind, Config},
-    core::Cancel,
-    doors::kontekst::IdleExit,
-    jobs::JobTimer,
-};
+use kontekst_agent::AgentCore;
+use kontekst_core::Cancel;
+use kontekst_grpc::IdleExit;
+use kontekst_jobs::JobTimer;
+use kontekst_store::config::{Bind, Config};
 
 use super::{Mode, open_connections::OpenConnections};
 

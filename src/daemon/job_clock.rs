@@ -2,11 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::{
-    config::Home,
-    core::{Cancel, blocking},
-    jobs::{INTERVAL, JobTimer, Runner},
-};
+use kontekst_core::{Cancel, blocking};
+use kontekst_jobs::{INTERVAL, JobTimer, Runner};
+use kontekst_store::config::Home;
 
 /// Runs jobs while the daemon runs.
 pub(super) struct JobClock {

@@ -10,7 +10,7 @@ use std::{
 
 use tracing_subscriber::EnvFilter;
 
-use crate::config::Home;
+use kontekst_store::config::Home;
 
 use super::Mode;
 

@@ -30,19 +30,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub(crate) use crate::provider::router::ProcessEnv;
-use crate::{
-    agent::AgentCore,
-    config::{
-        ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
-        file::remove_all_left_behind,
-    },
-    core::{OwnListeners, stop_limits},
-    jobs::JobTimer,
-    provider::{Models, router::Router},
-    tools::CommandHost,
-};
 use job_clock::JobClock;
+use kontekst_agent::AgentCore;
+use kontekst_core::{OwnListeners, stop_limits};
+use kontekst_jobs::JobTimer;
+pub(crate) use kontekst_provider::router::ProcessEnv;
+use kontekst_provider::{Models, router::Router};
+use kontekst_store::config::{
+    ApiKeys, Bind, Config, ConfigError, DaemonInfo, Home, HomeError, Lock, LockError, PathError, agents,
+    file::remove_all_left_behind,
+};
+use kontekst_tools::CommandHost;
 use server::Server;
 use service_manager::ServiceManager;
 

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use crate::core::{Cancel, stop_limits};
+use kontekst_core::{Cancel, stop_limits};
 
 /// Counts the requests that have no complete response yet, over all connections. Cheap to clone; all clones are one count.
 #[derive(Clone, Default)]

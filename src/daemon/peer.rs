@@ -4,8 +4,9 @@ use std::{io, sync::Arc};
 
 use tokio::net::{TcpStream, UnixStream};
 
+use kontekst_net::socket_table::{SocketEntry, SocketTable};
+
 use super::refusals::Refusals;
-use crate::socket_table::{SocketEntry, SocketTable};
 
 /// The other end of an accepted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 
 use std::{fs::File, io::Write as _};
 
-use crate::{
-    config::{DaemonInfo, Readiness},
-    core::error_causes,
-};
+use kontekst_core::error_causes;
+use kontekst_store::config::{DaemonInfo, Readiness};
 
 use super::{DaemonError, Mode};
 

@@ -6,18 +6,15 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{
-    agent::AgentCore,
-    config::{DaemonInfo, Home, write_hint},
-    core::{Cancel, OwnListeners, clock, stop_limits},
-    doors::{
-        GrpcServices,
-        kaiak::KaiakDoor,
-        kontekst::{AgentDoor, ApprovalDoor, DaemonDoor, ListenerStatus, StatusContext, UndoDoor},
-        roz::RozDoor,
-    },
-    jobs::JobTimer,
+use kontekst_agent::AgentCore;
+use kontekst_core::{Cancel, OwnListeners, clock, stop_limits};
+use kontekst_grpc::{
+    AgentDoor, ApprovalDoor, DaemonDoor, GrpcServices, ListenerStatus, StatusContext, UndoDoor,
 };
+use kontekst_jobs::JobTimer;
+use kontekst_kaiak::KaiakDoor;
+use kontekst_roz::RozDoor;
+use kontekst_store::config::{DaemonInfo, Home, write_hint};
 
 use super::{
     DaemonError, Mode, editor_listener::EditorListener, free_memory, grpc_listener::GrpcListeners,

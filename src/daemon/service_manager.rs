@@ -6,7 +6,7 @@ use std::{
     os::unix::net::{SocketAddr, UnixDatagram},
 };
 
-use crate::core::Environment;
+use kontekst_core::Environment;
 
 /// The service manager, if one waits for messages. One that cannot be reached is treated as none.
 pub(super) struct ServiceManager {

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::core::Cancel;
+use kontekst_core::Cancel;
 
 /// Cancels `stop` on SIGTERM, SIGINT and SIGHUP. A second signal ends the process at once.
 ///

@@ -4,7 +4,8 @@ use std::{io, net::SocketAddr, time::Duration};
 
 use tokio::net::TcpListener;
 
-use crate::{core::OwnListeners, doors::kontekst::ListenerStatus};
+use kontekst_core::OwnListeners;
+use kontekst_grpc::ListenerStatus;
 
 /// The delay before the second attempt to bind, and the longest one. Each is twice as long as the one before.
 const FIRST_DELAY: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use std::{fs, io};
 
-use crate::config::{Home, write_atomic};
+use kontekst_store::config::{Home, write_atomic};
 
 /// The shortest token that is read from the file. One that [`load_or_create`] makes has 64 characters.
 const MIN_LENGTH: usize = 32;

@@ -2,14 +2,13 @@
 
 use std::{future::Future, io::Read as _, os::unix::process::CommandExt as _, time::Duration};
 
-use kontekst::{
-    client,
-    pb::{
-        ApproveToolCommand, CancelRunCommand, DecideRequest, DenyToolCommand, GetStatusRequest,
-        ListApprovalsRequest, RunCommand, RunEvent, ShutdownRequest, StartRunCommand, run_command::Command,
-        run_event::Event,
-    },
+use kontekst_pb::{
+    ApproveToolCommand, CancelRunCommand, DecideRequest, DenyToolCommand, GetStatusRequest,
+    ListApprovalsRequest, RunCommand, RunEvent, ShutdownRequest, StartRunCommand, run_command::Command,
+    run_event::Event,
 };
+
+use kontekst::client;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -28,7 +27,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) async fn connect(home: &TestHome) -> Channel {
-    let home = kontekst::config::Home::find(Some(home.root())).unwrap();
+    let home = kontekst_store::config::Home::find(Some(home.root())).unwrap();
     client::channel(client::ensure(&home).unwrap().stream).await.unwrap()
 }
 

@@ -2,10 +2,11 @@
 
 use std::{future::Future, time::Duration};
 
-use kontekst::{
-    client,
-    pb::{GetStatusRequest, RunCommand, RunEvent, StartRunCommand, run_command::Command, run_event::Event},
+use kontekst_pb::{
+    GetStatusRequest, RunCommand, RunEvent, StartRunCommand, run_command::Command, run_event::Event,
 };
+
+use kontekst::client;
 use prost::bytes::{Buf as _, BufMut as _, Bytes};
 use serde_json::json;
 use tokio::{sync::mpsc, time::timeout};

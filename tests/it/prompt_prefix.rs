@@ -5,10 +5,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use kontekst::{
-    core::Cancel,
-    provider::openai::{Probe, ServerClient, probe},
-};
+use kontekst_core::Cancel;
+use kontekst_provider::openai::{Probe, ServerClient, probe};
 use serde_json::{Value, json};
 
 use crate::{

@@ -11,15 +11,13 @@ use std::{
     },
 };
 
-use kontekst::{
-    agent::{
-        AgentCore, Prompt, StartRun, ToolOptions,
-        protocol::{Event, Outcome},
-    },
-    config::{Config, Home, agents},
-    core::OwnListeners,
-    provider::router::{ProcessEnv, Router},
+use kontekst_agent::{
+    AgentCore, Prompt, StartRun, ToolOptions,
+    protocol::{Event, Outcome},
 };
+use kontekst_core::OwnListeners;
+use kontekst_provider::router::{ProcessEnv, Router};
+use kontekst_store::config::{Config, Home, agents};
 use serde::Deserialize;
 
 use crate::{

@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use kontekst::{
-    client,
-    pb::{WatchWorkersRequest, WorkerEvent, worker_event::Event},
-};
+use kontekst_pb::{WatchWorkersRequest, WorkerEvent, worker_event::Event};
+
+use kontekst::client;
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use tonic::{Code, Status, Streaming};
@@ -45,7 +44,7 @@ fn workers(home: &TestHome, id: &str) -> Vec<Value> {
 }
 
 async fn watch(home: &TestHome, request: WatchWorkersRequest) -> Result<Streaming<WorkerEvent>, Box<Status>> {
-    let home = kontekst::config::Home::find(Some(home.root())).unwrap();
+    let home = kontekst_store::config::Home::find(Some(home.root())).unwrap();
     let channel = client::channel(client::ensure(&home).unwrap().stream).await.unwrap();
     Ok(client::agent(channel).watch_workers(request).await.map_err(Box::new)?.into_inner())
 }

@@ -5,6 +5,10 @@ use std::{collections::HashSet, process::ExitCode};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
+use kontekst_core::Environment;
+use kontekst_pb::{DecideRequest, DropParkedRequest, PendingApproval};
+use kontekst_store::{config::Home, parked::ParkedRun};
+
 use crate::{
     cli::{
         error::CliError,
@@ -14,10 +18,6 @@ use crate::{
         run::{ParkedDecision, ResumeOutput, resume},
     },
     client::{self, ClientError},
-    config::Home,
-    core::Environment,
-    parked::ParkedRun,
-    pb::{DecideRequest, DropParkedRequest, PendingApproval},
 };
 
 use super::waiting::{Chosen, call_of};

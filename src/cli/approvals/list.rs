@@ -9,19 +9,20 @@ use std::{
 use prost_types::Timestamp;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        printable::{PrintableWriter, literal, literal_line},
-        run::target,
-        units::{age, short_id},
-        working_dir::short_dir,
-    },
+use kontekst_core::clock;
+use kontekst_pb::PendingApproval;
+use kontekst_store::{
     config::Home,
-    core::clock,
     parked::{ParkedCall, ParkedRun},
-    pb::PendingApproval,
+};
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    printable::{PrintableWriter, literal, literal_line},
+    run::target,
+    units::{age, short_id},
+    working_dir::short_dir,
 };
 
 use super::waiting::{Waiting, call_of};

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::{config::Home, core::Environment};
+use kontekst_core::Environment;
+use kontekst_store::config::Home;
 
 use super::{
     error::CliError,

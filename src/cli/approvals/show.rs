@@ -2,19 +2,20 @@
 
 use std::process::ExitCode;
 
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        output::to_stdout,
-        pager::to_pager,
-        printable::{literal, literal_line},
-        run::whole_call,
-    },
+use kontekst_core::Environment;
+use kontekst_pb::ProposedToolCall;
+use kontekst_store::{
     config::Home,
-    core::Environment,
     parked::{ParkedCall, ParkedRun},
-    pb::ProposedToolCall,
+};
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    output::to_stdout,
+    pager::to_pager,
+    printable::{literal, literal_line},
+    run::whole_call,
 };
 
 use super::list::{heading, parked_to_json};

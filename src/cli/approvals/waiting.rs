@@ -1,12 +1,15 @@
 //! Everything that waits for a decision: calls of runs that go on, and parked runs.
 
+use kontekst_core::{is_named_by, nearest};
+use kontekst_pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall};
+use kontekst_store::{
+    config::Home,
+    parked::{ParkedError, ParkedRun, ParkedRuns},
+};
+
 use crate::{
     cli::error::CliError,
     client::{self, ClientError},
-    config::Home,
-    core::{is_named_by, nearest},
-    parked::{ParkedError, ParkedRun, ParkedRuns},
-    pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall},
 };
 
 /// The number of times that the daemon is asked.

@@ -4,6 +4,10 @@ use std::{collections::HashSet, io::IsTerminal as _, process::ExitCode, time::Du
 
 use tokio::runtime::Runtime;
 
+use kontekst_core::Environment;
+use kontekst_pb::{DecideRequest, PendingApproval, ProposedToolCall, run_command::Command};
+use kontekst_store::config::Home;
+
 use crate::{
     cli::{
         error::CliError,
@@ -11,9 +15,6 @@ use crate::{
         run::{Format, ParkedDecision, ResumeOutput, quiet_approver, resume},
     },
     client::{self, ClientError},
-    config::Home,
-    core::Environment,
-    pb::{DecideRequest, PendingApproval, ProposedToolCall, run_command::Command},
 };
 
 use super::{

@@ -1,6 +1,9 @@
 //! The commands of the chat, and the lines that are none.
 
-use crate::{cli::run::parse_skill, core::nearest, skills::Skills};
+use kontekst_core::nearest;
+use kontekst_store::skills::Skills;
+
+use crate::cli::run::parse_skill;
 
 /// A command that begins with a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,8 +115,9 @@ impl<'a> Input<'a> {
 
 #[cfg(test)]
 mod tests {
+    use kontekst_store::config::Home;
+
     use super::*;
-    use crate::config::Home;
 
     #[test]
     fn a_line_is_a_command_a_skill_or_a_prompt() {

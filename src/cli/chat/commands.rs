@@ -5,25 +5,27 @@ use std::{
     process::ExitCode,
 };
 
+use kontekst_core::{Name, SessionId};
+use kontekst_provider::{ModelSelector, router::Router};
+use kontekst_store::{
+    config::{AgentConfig, Config, agents},
+    sessions::Sessions,
+};
+
 use super::{
     command::{self, Command},
     header, resume,
     state::{ChatState, Next, note},
 };
-use crate::{
-    cli::{
-        error::CliError,
-        printable::literal,
-        process_env::process_env,
-        run::{Allowed, Continued, percent_used},
-        sessions::{show_session, title_of_fork},
-        undo,
-        units::short_id,
-    },
-    config::{AgentConfig, Config, agents},
-    core::{Name, SessionId},
-    provider::{ModelSelector, router::Router},
-    sessions::Sessions,
+
+use crate::cli::{
+    error::CliError,
+    printable::literal,
+    process_env::process_env,
+    run::{Allowed, Continued, percent_used},
+    sessions::{show_session, title_of_fork},
+    undo,
+    units::short_id,
 };
 
 /// Does what a command says.

@@ -2,13 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::command;
-use crate::{
-    cli::printable::literal,
+use kontekst_store::{
     config::{Home, agents},
     skills::Skills,
-    tools::IgnoreRules,
 };
+use kontekst_tools::IgnoreRules;
+
+use super::command;
+
+use crate::cli::printable::literal;
 
 /// The most candidates that are offered.
 const MAX_CANDIDATES: usize = 500;

@@ -7,6 +7,10 @@ use std::{
     rc::Rc,
 };
 
+use kontekst_core::Environment;
+use kontekst_pb::{SkillInvocation, StartRunCommand};
+use kontekst_store::{config::Home, skills::Skills};
+
 use super::{
     Args,
     command::Input,
@@ -17,17 +21,12 @@ use super::{
     signals::Signals,
     state::{ChatState, Next, note},
 };
-use crate::{
-    cli::{
-        error::{CliError, ExitStatus},
-        output::{columns, print_status},
-        printable::printable,
-        run::{Attached, PROMPT, QuestionPrograms, RunSender, TerminalMode},
-    },
-    config::Home,
-    core::Environment,
-    pb::{SkillInvocation, StartRunCommand},
-    skills::Skills,
+
+use crate::cli::{
+    error::{CliError, ExitStatus},
+    output::{columns, print_status},
+    printable::printable,
+    run::{Attached, PROMPT, QuestionPrograms, RunSender, TerminalMode},
 };
 
 /// The terminals that have no cursor to move.

@@ -2,16 +2,19 @@
 
 use std::{path::Path, time::Duration};
 
+use kontekst_core::{Name, SessionId};
+use kontekst_pb::{GetStatusRequest, StartRunCommand};
+use kontekst_store::{
+    config::{AgentConfig, Home, agents},
+    sessions::Sessions,
+};
+
 use crate::{
     cli::{
         error::CliError, output::print_status, printable::literal_line, run::Continued,
         working_dir::short_dir, wrap::wrap_parts,
     },
     client,
-    config::{AgentConfig, Home, agents},
-    core::{Name, SessionId},
-    pb::{GetStatusRequest, StartRunCommand},
-    sessions::Sessions,
 };
 
 /// The time in which the daemon says what answers. A model server that is away takes longer, and the prompt does not wait

@@ -2,12 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::{
-    cli::{
-        error::CliError,
-        run::{Attached, read_files},
-    },
-    core::Environment,
+use kontekst_core::Environment;
+
+use crate::cli::{
+    error::CliError,
+    run::{Attached, read_files},
 };
 
 /// Returns the prompt with the texts of the files before it that it names with `@` and that are there, below `dir`, and with

@@ -18,14 +18,13 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{
-    cli::{
-        error::CliError,
-        output::Verbosity,
-        run::{ApprovalArgs, Format, RunRenderer, SettingsArgs},
-    },
-    config::Home,
-    core::Environment,
+use kontekst_core::Environment;
+use kontekst_store::config::Home;
+
+use crate::cli::{
+    error::CliError,
+    output::Verbosity,
+    run::{ApprovalArgs, Format, RunRenderer, SettingsArgs},
 };
 
 use conversation::Chat;

@@ -2,18 +2,18 @@
 
 use std::{path::Path, time::SystemTime};
 
+use kontekst_store::sessions::{SessionSummary, Sessions};
+
 use super::state::{ChatState, note};
-use crate::{
-    cli::{
-        error::CliError,
-        output::Screen,
-        sessions::title_of,
-        table::Table,
-        units::{age, short_id},
-        working_dir::short_dir,
-        yes_or_no,
-    },
-    sessions::{SessionSummary, Sessions},
+
+use crate::cli::{
+    error::CliError,
+    output::Screen,
+    sessions::title_of,
+    table::Table,
+    units::{age, short_id},
+    working_dir::short_dir,
+    yes_or_no,
 };
 
 /// The sessions that are shown, the newest first.

@@ -2,14 +2,13 @@
 
 use std::{process::ExitCode, rc::Rc};
 
-use crate::{
-    cli::{
-        output::print_status,
-        run::{Continued, RunSender, TerminalMode},
-    },
-    config::Home,
-    core::Environment,
-    pb::StartRunCommand,
+use kontekst_core::Environment;
+use kontekst_pb::StartRunCommand;
+use kontekst_store::config::Home;
+
+use crate::cli::{
+    output::print_status,
+    run::{Continued, RunSender, TerminalMode},
 };
 
 /// The next run of a chat, and everything that sends it.

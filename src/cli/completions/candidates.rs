@@ -5,19 +5,20 @@ use std::{ffi::OsStr, sync::Arc, time::SystemTime};
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
-use crate::{
-    cli::{
-        run::tool_names,
-        units::{age, short_id},
-    },
+use kontekst_core::{Environment, Name};
+use kontekst_jobs::Jobs;
+use kontekst_models::ModelCatalog;
+use kontekst_store::{
     config::{Config, Home, agents, inspect::FileKind},
-    core::{Environment, Name},
-    jobs::Jobs,
     journal::Journal,
-    models::ModelCatalog,
     parked::ParkedRuns,
     sessions::Sessions,
     skills::Skills,
+};
+
+use crate::cli::{
+    run::tool_names,
+    units::{age, short_id},
 };
 
 /// The most sessions that are offered, the newest first.

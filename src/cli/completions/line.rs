@@ -4,12 +4,14 @@ use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use clap_complete::engine;
 
+use kontekst_core::Environment;
+use kontekst_store::config::Home;
+
 use super::{
     Shell,
     candidates::{Lookup, with_values},
 };
 use crate::cli::{command, error::CliError, output::to_stdout, table::cut};
-use crate::{config::Home, core::Environment};
 
 /// The widest description of a value, in cells of a terminal.
 const MAX_ABOUT: usize = 60;

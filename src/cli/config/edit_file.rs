@@ -6,16 +6,18 @@ use std::{
     process::ExitCode,
 };
 
+use kontekst_core::Environment;
+use kontekst_store::config::{
+    Home,
+    edit::replace,
+    file::{read_text, read_text_if_exists},
+    inspect::{FileKind, MAX_FILE, Mistake, MistakeKind},
+};
+
 use super::after_change;
-use crate::{
-    cli::{editor::TextEditor, error::CliError, output::print_status, working_dir::short_dir, yes_or_no},
-    config::{
-        Home,
-        edit::replace,
-        file::{read_text, read_text_if_exists},
-        inspect::{FileKind, MAX_FILE, Mistake, MistakeKind},
-    },
-    core::Environment,
+
+use crate::cli::{
+    editor::TextEditor, error::CliError, output::print_status, working_dir::short_dir, yes_or_no,
 };
 
 /// Lets the user edit a copy of a file until it has no mistake, and replaces the file by it. A copy that is not used is

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 
-use super::key::Key;
-use crate::{
-    cli::{error::CliError, working_dir::short_dir},
-    config::{
-        Config, Home, agents,
-        file::read_text,
-        inspect::{FileKind, MAX_FILE, line_of},
-    },
-    core::Environment,
+use kontekst_core::Environment;
+use kontekst_store::config::{
+    Config, Home, agents,
+    file::read_text,
+    inspect::{FileKind, MAX_FILE, line_of},
 };
+
+use super::key::Key;
+
+use crate::cli::{error::CliError, working_dir::short_dir};
 
 /// The variables that take the place of a key or have none. Those that hold secrets are not here.
 const VARIABLES: [&str; 4] = ["KONTEKST_HOME", "KONTEKST_PORTS", "KONTEKST_LOG", "KONTEKST_HUB"];

@@ -2,11 +2,10 @@
 
 use std::{path::PathBuf, str::FromStr as _};
 
-use crate::{
-    cli::error::CliError,
-    config::{Home, agents, inspect::FileKind},
-    core::{Name, nearest},
-};
+use kontekst_core::{Name, nearest};
+use kontekst_store::config::{Home, agents, inspect::FileKind};
+
+use crate::cli::error::CliError;
 
 /// A key and the file that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,16 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 
+use edit_file::edit_file;
+use effective::{setting, settings};
+use key::Key;
+use kontekst_core::{Environment, Name};
+use kontekst_store::config::{
+    Config, Home, Lock, agents,
+    edit::{EditError, edit},
+    inspect::FileKind,
+};
+
 use super::{
     doctor,
     error::{CliError, ExitStatus},
@@ -17,17 +27,6 @@ use super::{
     table::Table,
     working_dir::short_dir,
 };
-use crate::{
-    config::{
-        Config, Home, Lock, agents,
-        edit::{EditError, edit},
-        inspect::FileKind,
-    },
-    core::{Environment, Name},
-};
-use edit_file::edit_file;
-use effective::{setting, settings};
-use key::Key;
 
 /// Show the configuration with where each value comes from, or change it
 ///

@@ -13,13 +13,14 @@ use std::{
 
 use listenfd::ListenFd;
 
+use kontekst_core::{ALLOCATOR_SETTINGS, Environment, Name, stop_limits};
+use kontekst_jobs::JobTimer;
+use kontekst_pb::ShutdownRequest;
+use kontekst_store::config::{Bind, Config, Home, Lock, LockError};
+
 use crate::{
     client::{self, ClientError, ForcedStop},
-    config::{Bind, Config, Home, Lock, LockError},
-    core::{ALLOCATOR_SETTINGS, Environment, Name, stop_limits},
     daemon::{self, ConfigOverrides, Mode},
-    jobs::JobTimer,
-    pb::ShutdownRequest,
 };
 
 use super::{

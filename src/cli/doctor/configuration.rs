@@ -2,15 +2,15 @@
 
 use std::{io, path::Path};
 
-use super::{Checked, finding::Finding};
-use crate::{
-    cli::{units::counted, working_dir::short_dir},
-    config::{
-        AgentConfig, AgentError, ApiKeys, Home, PathError, agents,
-        inspect::{FileKind, Mistake, MistakeKind},
-    },
-    core::{error_chain, nearest},
+use kontekst_core::{error_chain, nearest};
+use kontekst_store::config::{
+    AgentConfig, AgentError, ApiKeys, Home, PathError, agents,
+    inspect::{FileKind, Mistake, MistakeKind},
 };
+
+use super::{Checked, finding::Finding};
+
+use crate::cli::{units::counted, working_dir::short_dir};
 
 const SUBJECT: &str = "configuration";
 

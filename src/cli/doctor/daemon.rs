@@ -2,15 +2,17 @@
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::PathBuf};
 
+use kontekst_pb::GetStatusResponse;
+use kontekst_store::config::{Home, Lock};
+
 use super::finding::Finding;
+
 use crate::{
     cli::{
         status::{get_status, model_server_line},
         units::{counted, uptime},
     },
     client::{self, ClientError},
-    config::{Home, Lock},
-    pb::GetStatusResponse,
 };
 
 const SUBJECT: &str = "daemon";

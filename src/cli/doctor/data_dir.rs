@@ -2,11 +2,11 @@
 
 use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
 
+use kontekst_store::config::{Home, free_space};
+
 use super::finding::Finding;
-use crate::{
-    cli::units,
-    config::{Home, free_space},
-};
+
+use crate::cli::units;
 
 const SUBJECT: &str = "data directory";
 

@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use kontekst_core::Environment;
+
 use super::{Checked, finding::Finding};
-use crate::core::Environment;
 
 /// The longest start-up file of a shell that is read, in bytes.
 const MAX_STARTUP_FILE: u64 = 1 << 20;
@@ -115,7 +116,7 @@ fn completion(places: &Places, environment: &Environment) -> Option<Finding> {
 
 /// Returns true if a start-up file of a shell loads the completion, or is the completion.
 fn names_completion(path: &Path) -> bool {
-    let text = crate::config::file::read_text(path, MAX_STARTUP_FILE).unwrap_or_default();
+    let text = kontekst_store::config::file::read_text(path, MAX_STARTUP_FILE).unwrap_or_default();
     text.contains("kontekst completions") || text.contains("#compdef kontekst")
 }
 

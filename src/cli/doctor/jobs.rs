@@ -2,11 +2,11 @@
 
 use jiff::tz::TimeZone;
 
+use kontekst_jobs::{JobTimer, Jobs};
+
 use super::{Checked, finding::Finding};
-use crate::{
-    cli::{error::CliError, jobs::shown_time, units::counted},
-    jobs::{JobTimer, Jobs},
-};
+
+use crate::cli::{error::CliError, jobs::shown_time, units::counted};
 
 const SUBJECT: &str = "jobs";
 

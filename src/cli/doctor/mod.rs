@@ -14,18 +14,17 @@ use std::{io::Write, process::ExitCode};
 
 use serde_json::json;
 
+use finding::{Finding, Level};
+use kontekst_core::Environment;
+use kontekst_pb::GetStatusResponse;
+use kontekst_store::config::{Config, Home};
+
 use super::{
     error::CliError,
     json::json_pretty,
     output::{ColorChoice, Palette, Screen, to_stdout},
     units::counted,
 };
-use crate::{
-    config::{Config, Home},
-    core::Environment,
-    pb::GetStatusResponse,
-};
-use finding::{Finding, Level};
 
 /// Check the data directory, the configuration, the daemon, the model and the rest, and say what to do
 ///

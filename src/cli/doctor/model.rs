@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use super::{Checked, finding::Finding};
-use crate::{
-    cli::{process_env::process_env, units},
-    config::{AgentConfig, AgentError, Config, Home},
-    core::{Environment, error_chain},
-    models::{
-        Model, ModelCatalog,
-        memory::{Fitness, MemoryNeed, available_now, fitting_window},
-    },
-    pb::GetStatusResponse,
-    provider::{
-        ModelSelector, NoServer, ProviderError, builtin,
-        router::{Forecast, Router},
-    },
+use kontekst_core::{Environment, error_chain};
+use kontekst_models::{
+    Model, ModelCatalog,
+    memory::{Fitness, MemoryNeed, available_now, fitting_window},
 };
+use kontekst_pb::GetStatusResponse;
+use kontekst_provider::{
+    ModelSelector, NoServer, ProviderError, builtin,
+    router::{Forecast, Router},
+};
+use kontekst_store::config::{AgentConfig, AgentError, Config, Home};
+
+use super::{Checked, finding::Finding};
+
+use crate::cli::{process_env::process_env, units};
 
 const SUBJECT: &str = "model";
 

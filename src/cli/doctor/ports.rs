@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 
+use kontekst_net::socket_table::{Listener, listener};
+use kontekst_store::config::{Bind, Config};
+
 use super::{Checked, finding::Finding};
-use crate::{
-    config::{Bind, Config},
-    socket_table::{Listener, listener},
-};
 
 pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let Some(config) = &checked.config else { return Vec::new() };

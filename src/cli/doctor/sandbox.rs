@@ -1,12 +1,12 @@
 //! Checks what holds the file tools and the commands of a model.
 
+use kontekst_sandbox::FoundLayers;
+use kontekst_store::config::{CommandApproval, SandboxMode};
+use kontekst_tools as tools;
+
 use super::{Checked, finding::Finding};
-use crate::{
-    cli::process_env::process_env,
-    config::{CommandApproval, SandboxMode},
-    sandbox::FoundLayers,
-    tools,
-};
+
+use crate::cli::process_env::process_env;
 
 pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let description = tools::sandbox_description();

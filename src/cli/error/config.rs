@@ -4,14 +4,15 @@
 //! too.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use super::{CliError, ExitStatus};
-use crate::{
+use kontekst_core::{BadName, Name, SessionId, io_hint, nearest};
+use kontekst_store::{
     config::{
         AgentError, BadBind, ConfigError, HomeError, LockError, NoHome, PathError, TomlError, edit::EditError,
     },
-    core::{BadName, Name, SessionId, io_hint, nearest},
     sessions::SessionError,
 };
+
+use super::{CliError, ExitStatus};
 
 impl From<NoHome> for CliError {
     fn from(error: NoHome) -> Self {

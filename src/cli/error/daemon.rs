@@ -3,7 +3,10 @@
 
 use std::io;
 
-use crate::{client::ClientError, config::LockError, core::io_hint, daemon::DaemonError};
+use kontekst_core::io_hint;
+use kontekst_store::config::LockError;
+
+use crate::{client::ClientError, daemon::DaemonError};
 
 use super::{CliError, ExitStatus};
 

@@ -11,8 +11,9 @@ use std::{
     process::ExitCode,
 };
 
+use kontekst_core::error_causes;
+
 use super::printable::printable;
-use crate::core::error_causes;
 
 /// The end of a command, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,12 +170,14 @@ impl From<io::Error> for CliError {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::*;
-    use crate::{
-        client::ClientError,
+    use kontekst_store::{
         config::{AgentConfig, Config, Home, LockError, NoHome, PathError},
         sessions::SessionError,
     };
+
+    use super::*;
+
+    use crate::client::ClientError;
 
     #[track_caller]
     fn check(error: impl Into<CliError>, code: u8, expect: &Expect) {
@@ -230,7 +233,7 @@ mod tests {
             "#]],
         );
         check(
-            "../x".parse::<crate::core::Name>().unwrap_err(),
+            "../x".parse::<kontekst_core::Name>().unwrap_err(),
             2,
             &expect![[r#"
             kontekst: error: `../x` is not a name: use letters, digits, `.`, `_` and `-`, at most 128, the first a letter or digit

@@ -1,7 +1,7 @@
 //! Hints for units that cannot be written.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::systemd::SystemdError;
+use kontekst_jobs::systemd::SystemdError;
 
 use super::{CliError, ExitStatus};
 

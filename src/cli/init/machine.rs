@@ -2,19 +2,18 @@
 
 use std::{io::Write, path::PathBuf};
 
-use crate::{
-    cli::{
-        error::CliError,
-        process_env::process_env,
-        units::{self, counted},
-    },
-    config::{AgentConfig, Config, Home},
-    core::Environment,
-    models::{Model, ModelCatalog, Room},
-    provider::{
-        ModelSelector, ProviderError,
-        router::{Forecast, FoundServer, Router, find_servers},
-    },
+use kontekst_core::Environment;
+use kontekst_models::{Model, ModelCatalog, Room};
+use kontekst_provider::{
+    ModelSelector, ProviderError,
+    router::{Forecast, FoundServer, Router, find_servers},
+};
+use kontekst_store::config::{AgentConfig, Config, Home};
+
+use crate::cli::{
+    error::CliError,
+    process_env::process_env,
+    units::{self, counted},
 };
 
 /// The most models of a server that are named.

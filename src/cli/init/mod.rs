@@ -4,6 +4,12 @@ mod machine;
 
 use std::{fs::File, process::ExitCode};
 
+use kontekst_core::{Environment, error_chain};
+use kontekst_models::Offer;
+use kontekst_provider::{NoServer, ProviderError, builtin, router::Forecast};
+use kontekst_store::config::{Config, Home, agents};
+use machine::Machine;
+
 use super::{
     error::{CliError, ExitStatus},
     models,
@@ -14,13 +20,6 @@ use super::{
     wrap::wrap,
     yes_or_no,
 };
-use crate::{
-    config::{Config, Home, agents},
-    core::{Environment, error_chain},
-    models::Offer,
-    provider::{NoServer, ProviderError, builtin, router::Forecast},
-};
-use machine::Machine;
 
 /// Set kontekst up: find model servers and files, or fetch a model that suits this machine
 ///

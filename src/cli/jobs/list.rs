@@ -5,13 +5,14 @@ use std::{collections::HashMap, io::Write};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{error::CliError, json::json_pretty, printable::printable, table::Table},
+use kontekst_core::Name;
+use kontekst_jobs::{Job, Jobs, RunResult};
+use kontekst_store::{
     config::Home,
-    core::Name,
-    jobs::{Job, Jobs, RunResult},
     parked::{ParkedRun, ParkedRuns},
 };
+
+use crate::cli::{error::CliError, json::json_pretty, printable::printable, table::Table};
 
 use super::shown_time;
 

@@ -8,11 +8,9 @@ use std::process::ExitCode;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::{
-    config::Home,
-    core::{Environment, Name},
-    jobs::{Job, JobError, Jobs},
-};
+use kontekst_core::{Environment, Name};
+use kontekst_jobs::{Job, JobError, Jobs};
+use kontekst_store::config::Home;
 
 use super::{
     error::CliError,

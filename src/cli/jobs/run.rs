@@ -8,12 +8,11 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{
-    cli::error::CliError,
-    config::Home,
-    core::{Environment, Name},
-    jobs::{Job, JobState, Jobs, RunResult, Runner, Running},
-};
+use kontekst_core::{Environment, Name};
+use kontekst_jobs::{Job, JobState, Jobs, RunResult, Runner, Running};
+use kontekst_store::config::Home;
+
+use crate::cli::error::CliError;
 
 use super::timer;
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use kontekst_core::Environment;
+use kontekst_jobs::{JobTimer, systemd::SystemdError};
+use kontekst_store::config::Home;
+
 use crate::{
     cli::{error::CliError, output::print_status},
     client,
-    config::Home,
-    core::Environment,
-    jobs::JobTimer,
-    systemd::SystemdError,
 };
 
 /// Has systemd run the jobs if it can. Returns true if it does.

@@ -1,9 +1,8 @@
 //! The colours of a block of code.
 
-use crate::{
-    cli::output::Palette,
-    tools::{CodePart, Highlighter},
-};
+use kontekst_tools::{CodePart, Highlighter};
+
+use crate::cli::output::Palette;
 
 /// The colours of one block, whose lines arrive one by one.
 pub(super) struct CodeColors {

@@ -1,14 +1,12 @@
 //! The built-in model and the built-in engine, as `kontekst models` shows them.
 
-use crate::{
-    models::{
-        Model, ModelInfo, ModelOrigin,
-        gguf::{GgufError, Header},
-    },
-    provider::builtin,
+use kontekst_models::{
+    Model, ModelInfo, ModelOrigin,
+    gguf::{GgufError, Header},
 };
+use kontekst_provider::builtin;
 
-pub(super) use crate::provider::builtin::NAME;
+pub(super) use kontekst_provider::builtin::NAME;
 
 /// Returns the built-in model, or `None` if the program was built without it.
 pub(super) fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {

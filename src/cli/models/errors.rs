@@ -1,12 +1,11 @@
 //! Hints for errors of model files and downloads.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-use crate::{
-    cli::{
-        error::{CliError, ExitStatus},
-        units,
-    },
-    models::{pull::PullError, selection::LinkError},
+use kontekst_models::{pull::PullError, selection::LinkError};
+
+use crate::cli::{
+    error::{CliError, ExitStatus},
+    units,
 };
 
 impl From<LinkError> for CliError {

@@ -4,16 +4,16 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::{builtin_model, sources::ModelSources};
-use crate::{
-    cli::{error::CliError, json::json_pretty, table::Table, units},
-    config::{AgentConfig, Config, Home, ProviderKind},
-    models::{
-        Model, ModelInfo, ModelOrigin,
-        gguf::GgufError,
-        pull::{self, Unfinished},
-    },
+use kontekst_models::{
+    Model, ModelInfo, ModelOrigin,
+    gguf::GgufError,
+    pull::{self, Unfinished},
 };
+use kontekst_store::config::{AgentConfig, Config, Home, ProviderKind};
+
+use super::{builtin_model, sources::ModelSources};
+
+use crate::cli::{error::CliError, json::json_pretty, table::Table, units};
 
 /// List the models on this machine; the default if no command is given
 ///

@@ -17,12 +17,11 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{error::CliError, output::to_stdout, printable::PrintableWriter};
-use crate::{
-    config::{Config, Home, agents},
-    core::{Environment, Name},
-};
+use kontekst_core::{Environment, Name};
+use kontekst_store::config::{Config, Home, agents};
 use sources::ModelSources;
+
+use super::{error::CliError, output::to_stdout, printable::PrintableWriter};
 
 /// List, fetch, choose and measure models
 ///

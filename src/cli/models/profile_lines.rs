@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::models::profile::{Calling, Profile, TaskResults};
+use kontekst_models::profile::{Calling, Profile, TaskResults};
 
 pub(super) fn to_json(profile: &Profile) -> Value {
     json!({

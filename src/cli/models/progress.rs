@@ -6,10 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    cli::{printable::printable, units},
-    models::pull::PullEvent,
-};
+use kontekst_models::pull::PullEvent;
+
+use crate::cli::{printable::printable, units};
 
 /// The time between two drawings of the bar.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);

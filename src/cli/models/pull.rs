@@ -5,19 +5,19 @@ use std::{
     process::ExitCode,
 };
 
+use kontekst_core::Name;
+use kontekst_models::{
+    gguf::Header,
+    pull::{self, Outcome, PullError, Source},
+};
+use kontekst_store::config::{AgentConfig, Config, Home, agents};
+
 use super::{progress::DownloadProgress, signals::Signals, sources::ModelSources, use_model};
-use crate::{
-    cli::{
-        error::CliError,
-        output::{print_status, to_stdout},
-        units,
-    },
-    config::{AgentConfig, Config, Home, agents},
-    core::Name,
-    models::{
-        gguf::Header,
-        pull::{self, Outcome, PullError, Source},
-    },
+
+use crate::cli::{
+    error::CliError,
+    output::{print_status, to_stdout},
+    units,
 };
 
 /// Fetch a model

@@ -2,12 +2,12 @@
 
 use std::{fs, process::ExitCode};
 
+use kontekst_models::{ModelOrigin, pull};
+use kontekst_store::config::{AgentConfig, Config, Home, PathContext as _};
+
 use super::{list::agents_using, sources::ModelSources};
-use crate::{
-    cli::{error::CliError, output::print_status, units, yes_or_no},
-    config::{AgentConfig, Config, Home, PathContext as _},
-    models::{ModelOrigin, pull},
-};
+
+use crate::cli::{error::CliError, output::print_status, units, yes_or_no};
 
 /// Delete a model in model_dir, or what an interrupted download has left
 ///

@@ -4,22 +4,22 @@ use std::{fmt::Write as _, io::Write};
 
 use serde_json::json;
 
+use kontekst_core::ModelIdentity;
+use kontekst_models::{
+    Model, ModelCatalog, ModelInfo, ModelOrigin,
+    families::family_calling,
+    memory::{Fitness, MemoryNeed, available_now, fitting_window},
+    profile::Profile,
+    template::TemplateSupport,
+};
+use kontekst_store::config::{AgentConfig, Config, Home};
+
 use super::{builtin_model, list, profile_lines, sources::ModelSources};
-use crate::{
-    cli::{
-        error::{CliError, ExitStatus},
-        json::json_pretty,
-        units,
-    },
-    config::{AgentConfig, Config, Home},
-    core::ModelIdentity,
-    models::{
-        Model, ModelCatalog, ModelInfo, ModelOrigin,
-        families::family_calling,
-        memory::{Fitness, MemoryNeed, available_now, fitting_window},
-        profile::Profile,
-        template::TemplateSupport,
-    },
+
+use crate::cli::{
+    error::{CliError, ExitStatus},
+    json::json_pretty,
+    units,
 };
 
 /// Show what a model is, what its chat template supports, and whether it fits into memory

@@ -10,10 +10,11 @@ use std::{
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use kontekst_core::Cancel;
+
 use crate::{
     cli::error::{CliError, ExitStatus},
     client::{self, ClientError},
-    core::Cancel,
 };
 
 /// Turns the first SIGINT or SIGTERM into a [`Cancel`]. The second one ends the process.

@@ -2,15 +2,14 @@
 
 use url::Url;
 
-use crate::{
-    cli::error::CliError,
-    config::Config,
-    core::Environment,
-    models::{
-        ModelCatalog,
-        pull::{DownloadConfig, Timing},
-    },
+use kontekst_core::Environment;
+use kontekst_models::{
+    ModelCatalog,
+    pull::{DownloadConfig, Timing},
 };
+use kontekst_store::config::Config;
+
+use crate::cli::error::CliError;
 
 /// The hub that is used if neither `KONTEKST_HUB` nor `HF_ENDPOINT` is set.
 const HUB: &str = "https://huggingface.co";

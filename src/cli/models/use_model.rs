@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
-use super::{builtin_model, show::unfit_for_agents, sources::ModelSources};
-use crate::{
-    cli::{error::CliError, output::print_status},
-    config::{AgentConfig, Config, Home, ProviderKind, agents, edit::edit, inspect::FileKind},
-    core::Name,
-    models::{Model, ModelOrigin, selection},
+use kontekst_core::Name;
+use kontekst_models::{Model, ModelOrigin, selection};
+use kontekst_store::config::{
+    AgentConfig, Config, Home, ProviderKind, agents, edit::edit, inspect::FileKind,
 };
+
+use super::{builtin_model, show::unfit_for_agents, sources::ModelSources};
+
+use crate::cli::{error::CliError, output::print_status};
 
 /// Choose the model that an agent uses
 ///

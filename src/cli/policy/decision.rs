@@ -4,19 +4,18 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        error::{CliError, ExitStatus},
-        process_env::process_env,
-        run::check_tool_name,
-    },
-    config::{Config, Home},
-    core::{Environment, OwnListeners},
-    tools::{
-        CommandHost, CommandRunner, Effect, Proposal, WorkDir,
-        builtin::{self, RUN_COMMAND},
-        policy::{CallTarget, Caller, Decision, Policy, PolicyError, PolicyRule, Verdict, caution_of_path},
-    },
+use kontekst_core::{Environment, OwnListeners};
+use kontekst_store::config::{Config, Home};
+use kontekst_tools::{
+    CommandHost, CommandRunner, Effect, Proposal, WorkDir,
+    builtin::{self, RUN_COMMAND},
+    policy::{CallTarget, Caller, Decision, Policy, PolicyError, PolicyRule, Verdict, caution_of_path},
+};
+
+use crate::cli::{
+    error::{CliError, ExitStatus},
+    process_env::process_env,
+    run::check_tool_name,
 };
 
 /// The tools whose target is a path below the working directory.

@@ -8,11 +8,9 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 
-use crate::{
-    config::{Config, Home},
-    core::Environment,
-    tools::policy::Caller,
-};
+use kontekst_core::Environment;
+use kontekst_store::config::{Config, Home};
+use kontekst_tools::policy::Caller;
 
 use super::{error::CliError, working_dir};
 use decision::Decider;

@@ -4,14 +4,13 @@ use std::{io::Write as _, process::ExitCode};
 
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        error::{CliError, ExitStatus},
-        json::json_pretty,
-        output::to_stdout,
-        printable::{PrintableWriter, literal_line},
-    },
-    tools::policy::{Decision, PolicyLayer, PolicyRule},
+use kontekst_tools::policy::{Decision, PolicyLayer, PolicyRule};
+
+use crate::cli::{
+    error::{CliError, ExitStatus},
+    json::json_pretty,
+    output::to_stdout,
+    printable::{PrintableWriter, literal_line},
 };
 
 use super::decision::{Decided, Decider};

@@ -4,15 +4,14 @@ use std::{io::Write as _, path::Path, process::ExitCode};
 
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        output::to_stdout,
-        printable::{PrintableWriter, literal_line},
-    },
-    config::Home,
-    tools::policy::{Expectation, expectations},
+use kontekst_store::config::Home;
+use kontekst_tools::policy::{Expectation, expectations};
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    output::to_stdout,
+    printable::{PrintableWriter, literal_line},
 };
 
 use super::decision::{Decided, Decider};

@@ -16,10 +16,9 @@ use rustix::net::sockopt::socket_peercred;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{
-    client::{self, ClientError},
-    config::Home,
-};
+use kontekst_store::config::Home;
+
+use crate::client::{self, ClientError};
 
 use super::super::{error::CliError, printable::printable};
 

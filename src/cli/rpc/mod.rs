@@ -11,10 +11,9 @@ use std::{
     thread,
 };
 
-use crate::{
-    client::{self, RelayEnd},
-    config::Home,
-};
+use kontekst_store::config::Home;
+
+use crate::client::{self, RelayEnd};
 
 use super::error::CliError;
 

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    agent::{SKILL_TOOL, SPAWN_WORKER},
-    cli::error::CliError,
-    config::ToolsConfig,
-    core::{OwnListeners, nearest},
-    tools::builtin::{self, RUN_COMMAND},
-};
+use kontekst_agent::{SKILL_TOOL, SPAWN_WORKER};
+use kontekst_core::{OwnListeners, nearest};
+use kontekst_store::config::ToolsConfig;
+use kontekst_tools::builtin::{self, RUN_COMMAND};
+
+use crate::cli::error::CliError;
 
 /// The values of `--allow`.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! The arguments that say what the run may do, and what must hold after it.
 
-use crate::{
-    cli::{error::CliError, output::Palette},
-    pb::{Expects, StartRunCommand},
-};
+use kontekst_pb::{Expects, StartRunCommand};
+
+use crate::cli::{error::CliError, output::Palette};
 
 use super::{
     allowed::Allowed,

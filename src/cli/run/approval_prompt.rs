@@ -1,10 +1,9 @@
 //! The texts of the question whether a tool call may run, and its answers.
 
-use crate::{
-    cli::{output::Palette, printable::literal},
-    core::OrderedObject,
-    pb::ProposedToolCall,
-};
+use kontekst_core::OrderedObject;
+use kontekst_pb::ProposedToolCall;
+
+use crate::cli::{output::Palette, printable::literal};
 
 /// The user's answer about a proposed call.
 #[derive(Debug, PartialEq, Eq)]
@@ -151,8 +150,9 @@ pub(super) fn format_arguments(json: &str, max: usize) -> String {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use kontekst_pb::CommandLine;
+
     use super::*;
-    use crate::pb::CommandLine;
 
     #[test]
     fn only_a_clear_yes_is_a_yes() {

@@ -6,13 +6,12 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    cli::output::Palette,
-    pb::{
-        ApproveToolCommand, DenyToolCommand, ParkOptions, ParkToolCommand, ProposedToolCall, StartRunCommand,
-        run_command::Command,
-    },
+use kontekst_pb::{
+    ApproveToolCommand, DenyToolCommand, ParkOptions, ParkToolCommand, ProposedToolCall, StartRunCommand,
+    run_command::Command,
 };
+
+use crate::cli::output::Palette;
 
 use super::{
     approval_prompt::{ApprovalAnswer, format_call, format_proposal, help, prompt},

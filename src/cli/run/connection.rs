@@ -7,13 +7,14 @@ use std::{
 use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::wrappers::ReceiverStream;
 
+use kontekst_pb::{
+    CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
+    StartRunCommand, run_command::Command, run_event::Event,
+};
+
 use crate::{
     cli::{error::CliError, units::uptime},
     client::{self, ClientError},
-    pb::{
-        CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
-        StartRunCommand, run_command::Command, run_event::Event,
-    },
 };
 
 use super::{

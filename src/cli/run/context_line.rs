@@ -1,6 +1,6 @@
 //! The lines on stderr about the context window.
 
-use crate::pb;
+use kontekst_pb as pb;
 
 /// Formats that the conversation was summarised.
 pub(super) fn format_compaction(compacted: pb::CompactedEvent) -> String {

@@ -2,17 +2,18 @@
 
 use std::{fmt, path::Path};
 
-use crate::{
-    cli::{
-        printable::literal_line,
-        sessions::title_of,
-        units::{counted, short_id},
-        working_dir::short_dir,
-    },
+use kontekst_core::SessionId;
+use kontekst_pb::StartRunCommand;
+use kontekst_store::{
     config::Home,
-    core::SessionId,
-    pb::StartRunCommand,
     sessions::{Overview, SessionSummary, Sessions},
+};
+
+use crate::cli::{
+    printable::literal_line,
+    sessions::title_of,
+    units::{counted, short_id},
+    working_dir::short_dir,
 };
 
 /// A session that has messages already.

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{cli::error::CliError, core::Environment};
+use kontekst_core::Environment;
+
+use crate::cli::error::CliError;
 
 use super::{
     attached_files,

@@ -37,12 +37,11 @@ mod whole_lines;
 
 use std::{process::ExitCode, time::Duration};
 
-use crate::{
-    cli::{error::CliError, output::Verbosity, units::parse_age},
-    config::Home,
-    core::Environment,
-    pb::{StartRunCommand, run_event::Event},
-};
+use kontekst_core::Environment;
+use kontekst_pb::{StartRunCommand, run_event::Event};
+use kontekst_store::config::Home;
+
+use crate::cli::{error::CliError, output::Verbosity, units::parse_age};
 
 pub(super) use allowed::{Allowed, check_tool_name, tool_names};
 pub(super) use approval_args::ApprovalArgs;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    cli::{
-        error::CliError,
-        output::{ColorChoice, Verbosity},
-    },
-    core::Environment,
+use kontekst_core::Environment;
+
+use crate::cli::{
+    error::CliError,
+    output::{ColorChoice, Verbosity},
 };
 
 use super::{

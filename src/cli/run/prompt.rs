@@ -11,10 +11,9 @@ use rustix::{
     fs::{FileType, fstat},
 };
 
-use crate::{
-    cli::error::CliError,
-    pb::{PromptImage, SkillInvocation},
-};
+use kontekst_pb::{PromptImage, SkillInvocation};
+
+use crate::cli::error::CliError;
 
 use super::{
     attached_files::Attached,

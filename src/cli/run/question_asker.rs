@@ -18,10 +18,9 @@ use rustix::{
     termios::{QueueSelector, tcflush},
 };
 
-use crate::{
-    cli::{editor::TextEditor, output::columns, pager::Pager, wrap::wrap},
-    core::Environment,
-};
+use kontekst_core::Environment;
+
+use crate::cli::{editor::TextEditor, output::columns, pager::Pager, wrap::wrap};
 
 use super::{
     approval_prompt::{ApprovalAnswer, TypedLine, parse_answer},

@@ -4,15 +4,13 @@ use std::process::ExitCode;
 
 use prost::Message as _;
 
-use crate::{
-    cli::{
-        error::CliError,
-        output::{Palette, Verbosity},
-    },
-    config::Home,
-    core::Environment,
-    parked::ParkedRun,
-    pb::{ResumeOptions, StartRunCommand},
+use kontekst_core::Environment;
+use kontekst_pb::{ResumeOptions, StartRunCommand};
+use kontekst_store::{config::Home, parked::ParkedRun};
+
+use crate::cli::{
+    error::CliError,
+    output::{Palette, Verbosity},
 };
 
 use super::{

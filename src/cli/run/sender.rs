@@ -4,11 +4,12 @@ use std::{process::ExitCode, rc::Rc, time::Duration};
 
 use tokio::{runtime::Runtime, time::timeout};
 
+use kontekst_pb::{ContextSnapshot, ProposedToolCall, StartRunCommand, run_event::Event};
+use kontekst_store::config::Home;
+
 use crate::{
     cli::{error::CliError, output::Verbosity},
     client::{self, ClientError},
-    config::Home,
-    pb::{ContextSnapshot, ProposedToolCall, StartRunCommand, run_event::Event},
 };
 
 use super::{

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 
-use crate::{
-    cli::{error::CliError, working_dir},
+use kontekst_core::{Environment, SessionId};
+use kontekst_jobs as jobs;
+use kontekst_pb::{CallerEnvironment, StartRunCommand};
+use kontekst_store::{
     config::{Config, Home},
-    core::{Environment, SessionId},
-    jobs,
-    pb::{CallerEnvironment, StartRunCommand},
     sessions::Sessions,
-    tools::passed_on,
 };
+use kontekst_tools::passed_on;
+
+use crate::cli::{error::CliError, working_dir};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model and session")]

@@ -1,9 +1,8 @@
 //! Text that becomes a part of the prompt: what is accepted as text, and how much of it.
 
-use crate::{
-    cli::error::CliError,
-    core::{has_utf16_mark, utf16_text},
-};
+use kontekst_core::{has_utf16_mark, utf16_text};
+
+use crate::cli::error::CliError;
 
 /// The most bytes that are read from stdin, or from all files. More would not fit into any context window.
 pub(super) const INPUT_LIMIT: u64 = 32 * 1024 * 1024;

@@ -1,12 +1,11 @@
 //! The call that ended a run because there was no terminal to ask on.
 
-use crate::{
-    cli::{error::CliError, printable::literal},
-    core::OrderedObject,
-    parked::ParkedRun,
-    pb::ProposedToolCall,
-    tools::builtin::RUN_COMMAND,
-};
+use kontekst_core::OrderedObject;
+use kontekst_pb::ProposedToolCall;
+use kontekst_store::parked::ParkedRun;
+use kontekst_tools::builtin::RUN_COMMAND;
+
+use crate::cli::{error::CliError, printable::literal};
 
 /// The arguments that say what a call is about.
 const TARGETS: [&str; 4] = ["path", "command", "url", "name"];
@@ -97,8 +96,9 @@ pub(in crate::cli) fn target(arguments_json: &str) -> Option<String> {
 mod tests {
     use expect_test::{Expect, expect};
 
+    use kontekst_pb::CommandLine;
+
     use super::*;
-    use crate::pb::CommandLine;
 
     fn check(call: &ProposedToolCall, expect: &Expect) {
         let mut text = Vec::new();

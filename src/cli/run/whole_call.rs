@@ -1,12 +1,11 @@
 //! All of a proposed call as text, for a user who wants to see every line before the decision.
 
-use crate::{
-    cli::{
-        output::Palette,
-        printable::{literal, literal_line},
-    },
-    core::{OrderedJson, OrderedObject},
-    pb::ProposedToolCall,
+use kontekst_core::{OrderedJson, OrderedObject};
+use kontekst_pb::ProposedToolCall;
+
+use crate::cli::{
+    output::Palette,
+    printable::{literal, literal_line},
 };
 
 use super::approval_prompt::format_call;

@@ -5,13 +5,15 @@ use std::{
     io::Write,
 };
 
-use super::named::named;
-use crate::{
-    cli::error::CliError,
-    core::SessionId,
+use kontekst_core::SessionId;
+use kontekst_store::{
     sessions::{SessionError, SessionSummary, Sessions, SideFiles},
     subagent_log::SubagentLogs,
 };
+
+use super::named::named;
+
+use crate::cli::error::CliError;
 
 /// Deletes sessions with those of their subagents. All ids are resolved before the first session is deleted,
 /// so that a typing error deletes nothing.

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use kontekst_core::{Message, Role};
+use kontekst_store::sessions::Entry;
+
 use super::{list, show::Shown};
-use crate::{
-    cli::error::CliError,
-    core::{Message, Role},
-    sessions::Entry,
-};
+
+use crate::cli::error::CliError;
 
 /// The form of an exported conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

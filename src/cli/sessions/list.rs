@@ -7,18 +7,19 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        output::Screen,
-        table::Table,
-        units::{age, short_id},
-        working_dir::short_dir,
-    },
+use kontekst_core::Name;
+use kontekst_store::{
     config::Home,
-    core::Name,
     sessions::{Overview, SessionSummary, Sessions},
+};
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    output::Screen,
+    table::Table,
+    units::{age, short_id},
+    working_dir::short_dir,
 };
 
 /// The columns that are cut on a narrow terminal, with the least width of each: the directory, then the title.

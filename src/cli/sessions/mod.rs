@@ -21,14 +21,14 @@ use super::{
     units::counted,
     working_dir,
 };
-use crate::{
+use delete::delete;
+use export::{ExportFormat, export};
+use kontekst_core::{Environment, Name};
+use kontekst_store::{
     config::{AgentConfig, Home},
-    core::{Environment, Name},
     sessions::{SessionError, Sessions},
     subagent_log::SubagentLogs,
 };
-use delete::delete;
-use export::{ExportFormat, export};
 use list::list;
 pub(super) use list::{title as title_of, title_of_fork};
 use named::{named, named_or_last};

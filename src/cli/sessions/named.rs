@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use crate::{
-    cli::error::CliError,
-    core::{SessionId, nearest},
-    sessions::{SessionError, Sessions},
-};
+use kontekst_core::{SessionId, nearest};
+use kontekst_store::sessions::{SessionError, Sessions};
+
+use crate::cli::error::CliError;
 
 /// Returns the session that the user named by its id, its title, or the start of one.
 pub(super) fn named(sessions: &Sessions, text: &str) -> Result<SessionId, CliError> {

@@ -5,15 +5,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use super::delete::{Families, delete_family};
-use crate::{
-    cli::{
-        error::CliError,
-        units::{age, bytes, counted},
-    },
-    core::SessionId,
+use kontekst_core::SessionId;
+use kontekst_store::{
     sessions::{SessionSummary, Sessions},
     subagent_log::SubagentLogs,
+};
+
+use super::delete::{Families, delete_family};
+
+use crate::cli::{
+    error::CliError,
+    units::{age, bytes, counted},
 };
 
 /// The sessions that are deleted, and the question before it.

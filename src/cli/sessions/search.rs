@@ -4,17 +4,17 @@ use std::{io::Write, time::SystemTime};
 
 use serde_json::{Value, json};
 
+use kontekst_store::sessions::{FoundSession, Overview, SearchLimits, Sessions};
+
 use super::list;
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        output::Screen,
-        printable::literal_line,
-        table::cut,
-        units::{age, short_id},
-    },
-    sessions::{FoundSession, Overview, SearchLimits, Sessions},
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    output::Screen,
+    printable::literal_line,
+    table::cut,
+    units::{age, short_id},
 };
 
 /// The messages of one session that are shown.

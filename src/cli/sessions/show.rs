@@ -8,20 +8,22 @@ use std::{
 
 use serde_json::Value;
 
-use super::{list, subagents};
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_line,
-        printable::literal_line,
-        table::cut,
-        units::{age, counted, short_bytes},
-        working_dir::short_dir,
-    },
+use kontekst_core::{Message, Name, Role, ToolResult, clock};
+use kontekst_store::{
     config::Home,
-    core::{Message, Name, Role, ToolResult, clock},
     sessions::{Entry, Overview, SessionSummary, Sessions},
     subagent_log::SubagentSummary,
+};
+
+use super::{list, subagents};
+
+use crate::cli::{
+    error::CliError,
+    json::json_line,
+    printable::literal_line,
+    table::cut,
+    units::{age, counted, short_bytes},
+    working_dir::short_dir,
 };
 
 /// The width of a folded tool call where no terminal says how wide it is.

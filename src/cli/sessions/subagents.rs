@@ -7,6 +7,14 @@ use std::{
 
 use serde_json::{Value, json};
 
+use kontekst_core::SessionId;
+use kontekst_pb::{WatchWorkersRequest, WorkerEvent};
+use kontekst_store::{
+    config::Home,
+    sessions::Sessions,
+    subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
+};
+
 use crate::{
     cli::{
         error::CliError,
@@ -17,11 +25,6 @@ use crate::{
         units::age,
     },
     client::{self, ClientError},
-    config::Home,
-    core::SessionId,
-    pb::{WatchWorkersRequest, WorkerEvent},
-    sessions::Sessions,
-    subagent_log::{SubagentExit, SubagentLogError, SubagentLogs, SubagentSummary, summarize},
 };
 
 /// The most parents that are followed. Runs nest less deeply, but a file that was changed by hand can name

@@ -6,18 +6,19 @@ use std::{
     process::{Command, ExitCode, Stdio},
 };
 
-use crate::{
-    cli::{
-        completions::Shell, error::CliError, markdown::first_code_block, output::to_stdout,
-        printable::printable, process_env::process_env,
-    },
+use kontekst_core::{Environment, SessionId};
+use kontekst_provider::{
+    ModelSelector,
+    router::{Forecast, Router},
+};
+use kontekst_store::{
     config::{AgentConfig, Config, Home},
-    core::{Environment, SessionId},
-    provider::{
-        ModelSelector,
-        router::{Forecast, Router},
-    },
     sessions::Sessions,
+};
+
+use crate::cli::{
+    completions::Shell, error::CliError, markdown::first_code_block, output::to_stdout, printable::printable,
+    process_env::process_env,
 };
 
 /// The longest line that is sent, in bytes.

@@ -8,17 +8,17 @@ use std::{
 use serde_json::{Value, json};
 use tonic::transport::Channel;
 
+use kontekst_core::is_named_by;
+use kontekst_pb::{ChangedRun, ListChangedRunsRequest, undo_service_client::UndoServiceClient};
+
 use super::{age, failed};
-use crate::{
-    cli::{
-        error::CliError,
-        json::json_pretty,
-        output::{Screen, to_stdout},
-        table::Table,
-        units::short_id,
-    },
-    core::is_named_by,
-    pb::{ChangedRun, ListChangedRunsRequest, undo_service_client::UndoServiceClient},
+
+use crate::cli::{
+    error::CliError,
+    json::json_pretty,
+    output::{Screen, to_stdout},
+    table::Table,
+    units::short_id,
 };
 
 /// Asks for the runs that changed something in `dir`, or for all if it is empty.

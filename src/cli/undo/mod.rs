@@ -12,6 +12,12 @@ use std::{
 use serde_json::{Value, json};
 use tonic::{Code, Status, transport::Channel};
 
+use kontekst_pb::{
+    ChangedRun, PlannedPath, UndoPlan, UndoPlanPart, UndoRequest, UndoTarget, UndonePath,
+    undo_service_client::UndoServiceClient, undo_target::Target,
+};
+use kontekst_store::config::Home;
+
 use super::{
     error::{CliError, ExitStatus},
     json::json_pretty,
@@ -20,14 +26,8 @@ use super::{
     units::age,
     working_dir,
 };
-use crate::{
-    client::{self, ClientError},
-    config::Home,
-    pb::{
-        ChangedRun, PlannedPath, UndoPlan, UndoPlanPart, UndoRequest, UndoTarget, UndonePath,
-        undo_service_client::UndoServiceClient, undo_target::Target,
-    },
-};
+
+use crate::client::{self, ClientError};
 
 /// Take back what a run has changed
 ///

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    agent::{
-        StartRun,
-        protocol::{Event, FailureKind, Outcome},
-    },
-    provider::{Progress, ProviderError},
+use kontekst_agent::{
+    StartRun,
+    protocol::{Event, FailureKind, Outcome},
 };
+use kontekst_provider::{Progress, ProviderError};
 use tokio::time::timeout;
 
 use super::{TestCore, events_until, run_to_end, scripted_provider::Step};

@@ -2,13 +2,11 @@
 
 use std::{sync::Barrier, thread};
 
-use kontekst::{
-    agent::{
-        AgentCore, Run,
-        protocol::{AfterDenial, Command, Event},
-    },
-    core::{CallId, RunId},
+use kontekst_agent::{
+    AgentCore, Run,
+    protocol::{AfterDenial, Command, Event},
 };
+use kontekst_core::{CallId, RunId};
 use serde_json::json;
 
 use super::{TestCore, event_names, events_until, run_to_end, scripted_provider::Step};

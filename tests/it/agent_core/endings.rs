@@ -1,10 +1,8 @@
 //! The starts and ends of runs.
 
-use kontekst::{
-    agent::protocol::{Event, FailureKind, Outcome},
-    core::Role,
-    provider::ProviderError,
-};
+use kontekst_agent::protocol::{Event, FailureKind, Outcome};
+use kontekst_core::Role;
+use kontekst_provider::ProviderError;
 
 use super::{
     TestCore, event_names, events_until, run_to_end,

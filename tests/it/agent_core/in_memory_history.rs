@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    agent::{
-        Conversation, DaemonTools, ExtraContext, History, RunOverrides, StartRun, ToolOptions,
-        protocol::{Command, Event, FailureKind, Outcome},
-    },
-    core::{Role, SessionId, ToolDef, ToolOutcome},
-    provider::ProviderError,
-    tools::{ClientTool, Concurrency},
+use kontekst_agent::{
+    Conversation, DaemonTools, ExtraContext, History, RunOverrides, StartRun, ToolOptions,
+    protocol::{Command, Event, FailureKind, Outcome},
 };
+use kontekst_core::{Role, SessionId, ToolDef, ToolOutcome};
+use kontekst_provider::ProviderError;
+use kontekst_tools::{ClientTool, Concurrency};
 use serde_json::json;
 
 use super::{TestCore, client_tools, event_names, events_until, run_to_end, scripted_provider::Step};

@@ -16,16 +16,16 @@ mod window;
 
 use std::{fs, path::Path, sync::Arc};
 
-use kontekst::{
-    agent::{
-        AgentCore, History, Prompt, Run, StartRun, ToolOptions,
-        protocol::{Command, Event, Outcome},
-    },
-    config::{Config, Home},
-    core::{Message, OwnListeners, SessionId},
-    sessions::Sessions,
-    tools::ClientTool,
+use kontekst_agent::{
+    AgentCore, History, Prompt, Run, StartRun, ToolOptions,
+    protocol::{Command, Event, Outcome},
 };
+use kontekst_core::{Message, OwnListeners, SessionId};
+use kontekst_store::{
+    config::{Config, Home},
+    sessions::Sessions,
+};
+use kontekst_tools::ClientTool;
 use scripted_provider::{ScriptedProvider, Step};
 use tempfile::TempDir;
 
@@ -56,7 +56,7 @@ impl TestCore {
         let mut config = Config::load(&home).unwrap();
         config.context_size = Some(16_384);
         change(&mut config);
-        kontekst::config::agents::create_default(&home).unwrap();
+        kontekst_store::config::agents::create_default(&home).unwrap();
         fs::create_dir(dir.path().join("work")).unwrap();
         let model = Arc::new(model);
         let core = AgentCore::new(home, config, Arc::clone(&model) as _, OwnListeners::default());

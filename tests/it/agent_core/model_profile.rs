@@ -1,11 +1,9 @@
 //! The settings that a run takes from the profile of its model, and those that count before it.
 
-use kontekst::{
-    agent::{RunOverrides, StartRun},
-    config::ToolRole,
-    core::{ModelIdentity, Sampling},
-    models::profile::{Calling, Profile},
-};
+use kontekst_agent::{RunOverrides, StartRun};
+use kontekst_core::{ModelIdentity, Sampling};
+use kontekst_models::profile::{Calling, Profile};
+use kontekst_store::config::ToolRole;
 
 use super::{
     TestCore,

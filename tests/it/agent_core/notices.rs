@@ -1,6 +1,6 @@
 //! The notice that tells the user about the model: once in each session, and again when it changes.
 
-use kontekst::agent::protocol::Event;
+use kontekst_agent::protocol::Event;
 
 use super::{TestCore, scripted_provider::Step};
 

@@ -2,13 +2,13 @@
 
 use std::{fs, path::PathBuf};
 
-use kontekst::{
-    agent::{
-        AgentCore, ResumeRun, Run, StartRun,
-        protocol::{Command, Event, Outcome},
-    },
+use kontekst_agent::{
+    AgentCore, ResumeRun, Run, StartRun,
+    protocol::{Command, Event, Outcome},
+};
+use kontekst_core::{OwnListeners, RunId};
+use kontekst_store::{
     config::Config,
-    core::{OwnListeners, RunId},
     parked::{ParkedRun, ParkedRuns},
     sessions::Sessions,
 };
@@ -24,7 +24,7 @@ fn edit() -> Step {
 }
 
 /// Answers each proposed call, and keeps the file of the parked run as it was then.
-async fn drive(run: &mut Run, command: impl Fn(kontekst::core::CallId) -> Command) -> Vec<Event> {
+async fn drive(run: &mut Run, command: impl Fn(kontekst_core::CallId) -> Command) -> Vec<Event> {
     run_to_end(run, |event| match event {
         Event::ToolsProposed(calls) => calls.iter().map(|call| command(call.call.id.clone())).collect(),
         _ => Vec::new(),

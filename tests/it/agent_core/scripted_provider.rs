@@ -6,12 +6,10 @@ use std::{
     sync::{Arc, Mutex, mpsc},
 };
 
-use kontekst::{
-    core::{AnswerFormat, AnswerOption, CallId, Cancel, ModelIdentity, ToolCall},
-    provider::{
-        ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError,
-        ServerStatus, ToolRole, Turn, Usage,
-    },
+use kontekst_core::{AnswerFormat, AnswerOption, CallId, Cancel, ModelIdentity, ToolCall};
+use kontekst_provider::{
+    ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,
+    ToolRole, Turn, Usage,
 };
 use serde_json::Value;
 

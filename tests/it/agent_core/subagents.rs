@@ -1,13 +1,11 @@
 //! Subagents: their permissions, budgets and events.
 
-use kontekst::{
-    agent::{
-        StartRun, SubagentOptions, SubagentWatch, ToolOptions,
-        protocol::{AfterDenial, Command, Event},
-    },
-    core::{SessionId, ToolDef, ToolOutcome},
-    subagent_log::{FailureCause, SubagentEvent, SubagentEventKind, SubagentExit},
+use kontekst_agent::{
+    StartRun, SubagentOptions, SubagentWatch, ToolOptions,
+    protocol::{AfterDenial, Command, Event},
 };
+use kontekst_core::{SessionId, ToolDef, ToolOutcome};
+use kontekst_store::subagent_log::{FailureCause, SubagentEvent, SubagentEventKind, SubagentExit};
 use serde_json::{Value, json};
 
 use super::{
@@ -149,7 +147,7 @@ async fn a_subagent_answers_and_is_stored_and_logged() {
 
     let worker = &log[0].subagent;
     assert_eq!(log[0].parent.as_str(), "s");
-    let sessions = kontekst::sessions::Sessions::new(test.core.home());
+    let sessions = kontekst_store::sessions::Sessions::new(test.core.home());
     assert_eq!(sessions.parent(worker).unwrap().as_str(), "s");
     let stored = test.stored_messages(worker.as_str());
     assert_eq!((stored.len(), stored[0].content.as_str()), (4, "look at f"));
@@ -453,7 +451,7 @@ async fn subagents_can_call_client_tools() {
         Step::Say("done"),
     ]);
     let timeout = std::time::Duration::from_secs(60);
-    let client_tools = vec![kontekst::tools::ClientTool { def, timeout, concurrency: Default::default() }];
+    let client_tools = vec![kontekst_tools::ClientTool { def, timeout, concurrency: Default::default() }];
     let mut run = test.start(StartRun {
         tools: ToolOptions { client: client_tools, ..ToolOptions::default() },
         ..request(&test)
@@ -550,7 +548,7 @@ async fn a_client_history_can_name_its_subagent_log() {
     let test = TestCore::new([Step::Call(vec![spawn_with_prompt("a")]), Step::Say("x"), Step::Say("done")]);
     let request = StartRun {
         subagents: SubagentOptions { root_session: Some("roz-1".parse().unwrap()), ..subagents_allowed() },
-        history: kontekst::agent::History::Provided(Vec::new()),
+        history: kontekst_agent::History::Provided(Vec::new()),
         ..test.request("go")
     };
     test.run(request).await;

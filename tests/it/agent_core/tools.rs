@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    agent::{
-        ApprovalBatching, DaemonTools, RunOverrides, StartRun, ToolOptions,
-        protocol::{AfterDenial, Command, Event, ProposedCall},
-    },
-    core::{Role, ToolDef, ToolOutcome},
-    tools::{ClientTool, Concurrency, Effect},
+use kontekst_agent::{
+    ApprovalBatching, DaemonTools, RunOverrides, StartRun, ToolOptions,
+    protocol::{AfterDenial, Command, Event, ProposedCall},
 };
+use kontekst_core::{Role, ToolDef, ToolOutcome};
+use kontekst_tools::{ClientTool, Concurrency, Effect};
 use serde_json::json;
 
 use super::{TestCore, client_tools, event_names, events_until, run_to_end, scripted_provider::Step};
@@ -186,7 +184,7 @@ async fn unknown_repeated_and_late_decisions_are_ignored() {
             let call = calls[0].call.id.clone();
             let deny = |call| Command::Deny { call, reason: "late".into(), then: AfterDenial::End };
             vec![
-                Command::Approve(kontekst::core::CallId::new("nobody")),
+                Command::Approve(kontekst_core::CallId::new("nobody")),
                 Command::Approve(call.clone()),
                 deny(call.clone()),
                 deny(call),

@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use kontekst::{
-    agent::{StartRun, SubagentOptions},
+use kontekst_agent::{StartRun, SubagentOptions};
+use kontekst_store::{
     config::UndoConfig,
     journal::{FileState, Journal, Metadata, StoredEntry},
 };
@@ -99,7 +99,7 @@ async fn a_file_that_is_too_large_for_the_journal_is_said_before_the_change() {
     let previews: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            kontekst::agent::protocol::Event::ToolsProposed(calls) => Some(calls[0].preview.clone()),
+            kontekst_agent::protocol::Event::ToolsProposed(calls) => Some(calls[0].preview.clone()),
             _ => None,
         })
         .collect();

@@ -1,11 +1,9 @@
 //! The prompts that the model gets, turn by turn, and how they fit into the window.
 
-use kontekst::{
-    agent::protocol::Event,
-    config::Compaction,
-    core::{ContextSnapshot, Role, Source},
-    provider::ProviderError,
-};
+use kontekst_agent::protocol::Event;
+use kontekst_core::{ContextSnapshot, Role, Source};
+use kontekst_provider::ProviderError;
+use kontekst_store::config::Compaction;
 use serde_json::json;
 
 use super::{TestCore, event_names, scripted_provider::Step};
@@ -183,6 +181,6 @@ async fn a_request_carries_its_session_and_prompt_length() {
     let test = TestCore::new([Step::Say("a"), Step::Say("b")]);
     test.run(test.in_session("s", "one")).await;
     let first = &test.model.requests()[0];
-    assert_eq!(first.session.as_ref().map(kontekst::core::SessionId::as_str), Some("s"));
+    assert_eq!(first.session.as_ref().map(kontekst_core::SessionId::as_str), Some("s"));
     assert!(first.prompt_tokens > 0);
 }

@@ -1,6 +1,6 @@
 //! The built-in engine behind the gRPC door.
 
-use kontekst::pb::{ApproveToolCommand, DenyToolCommand, run_command::Command, run_event::Event};
+use kontekst_pb::{ApproveToolCommand, DenyToolCommand, run_command::Command, run_event::Event};
 
 use super::home;
 use crate::grpc::{TestClient, block_on, event_names};

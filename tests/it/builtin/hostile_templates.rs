@@ -2,8 +2,9 @@
 
 use std::{path::Path, thread};
 
-use kontekst::{core::Cancel, provider::builtin::template_process::TemplateProcess};
+use kontekst_core::Cancel;
 use kontekst_engine::template::{Template, TemplateError, TemplateSource};
+use kontekst_provider::builtin::template_process::TemplateProcess;
 
 use super::{home, tiny_model};
 use crate::{

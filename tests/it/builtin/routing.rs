@@ -2,14 +2,12 @@
 
 use std::fs;
 
-use kontekst::{
-    config::{Config, ProviderKind},
-    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolChoice, ToolDef},
-    provider::{
-        Backend, ChatRequest, ModelSelector, Models as _, Progress, ProviderError, StepOptions, ToolRole,
-        router::{ProcessEnv, Router},
-    },
+use kontekst_core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolChoice, ToolDef};
+use kontekst_provider::{
+    Backend, ChatRequest, ModelSelector, Models as _, Progress, ProviderError, StepOptions, ToolRole,
+    router::{ProcessEnv, Router},
 };
+use kontekst_store::config::{Config, ProviderKind};
 
 use super::{home, status, tiny_model};
 use serde_json::json;

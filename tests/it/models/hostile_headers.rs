@@ -1,7 +1,7 @@
 //! Headers of model files that are crafted, changed or cut: each is read or refused, and none ends the program.
 
-use kontekst::models::ModelInfo;
 use kontekst_engine::gguf::{GgufError, Header, header_builder::HeaderBuilder};
+use kontekst_models::ModelInfo;
 
 use crate::hostile_input::{Random, rounds};
 
@@ -17,7 +17,8 @@ fn read(bytes: &[u8]) {
 
 /// The header of the model in this repository, with the first of its weights.
 fn real() -> Vec<u8> {
-    let mut bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/starter/kontekst.gguf")).unwrap();
+    let mut bytes =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/crates/starter/kontekst.gguf")).unwrap();
     let header = Header::read(bytes.as_slice(), bytes.len() as u64).unwrap();
     bytes.truncate(usize::try_from(header.length).unwrap() + 64);
     bytes

@@ -1,10 +1,8 @@
 //! The profile that `models check` makes of the ways of calling tools, and its use.
 
-use kontekst::{
-    config::Home,
-    core::ModelIdentity,
-    models::profile::{Calling, Profile, TaskResults},
-};
+use kontekst_core::ModelIdentity;
+use kontekst_models::profile::{Calling, Profile, TaskResults};
+use kontekst_store::config::Home;
 use serde_json::{Value, json};
 
 use super::{TestCatalog, UNREACHABLE_URL, gguf};

@@ -2,10 +2,8 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use kontekst::{
-    core::Cancel,
-    models::pull::{DownloadConfig, Outcome, PullError, PullEvent, RemoteFile, Timing, fetch},
-};
+use kontekst_core::Cancel;
+use kontekst_models::pull::{DownloadConfig, Outcome, PullError, PullEvent, RemoteFile, Timing, fetch};
 
 use super::{
     fake_hub::{FakeHub, HubRequest, HubResponse, ranged, sha256},

@@ -76,9 +76,9 @@ fn a_rule_is_added_once_and_comments_stay() {
     let written = loaded.allow(&rules).unwrap();
     let places: Vec<_> = written.iter().map(|rule| (rule.text.as_str(), rule.line)).collect();
     assert_eq!(places, [("edit_file", 9), ("run_command(cargo test)", 10)]);
-    let target = kontekst::tools::policy::CallTarget::Path("x");
+    let target = kontekst_tools::policy::CallTarget::Path("x");
     let verdict = loaded.decide("edit_file", &target, &work_dir);
-    assert_eq!(verdict.decision, Some(kontekst::tools::policy::Decision::Allow), "it counts at once");
+    assert_eq!(verdict.decision, Some(kontekst_tools::policy::Decision::Allow), "it counts at once");
     let text = fs::read_to_string(policy.home().policy()).unwrap();
     let dir = policy.work_dir();
     assert_eq!(

@@ -10,12 +10,10 @@ mod runs;
 
 use std::{fs, path::PathBuf};
 
-use kontekst::{
-    config::{CommandsConfig, Config, Home, SandboxMode},
-    tools::{
-        CommandHost, CommandRunner, Proposal, WorkDir,
-        policy::{CallTarget, Caller, Policy, PolicyError, Verdict},
-    },
+use kontekst_store::config::{CommandsConfig, Config, Home, SandboxMode};
+use kontekst_tools::{
+    CommandHost, CommandRunner, Proposal, WorkDir,
+    policy::{CallTarget, Caller, Policy, PolicyError, Verdict},
 };
 use serde_json::json;
 
@@ -143,5 +141,5 @@ impl TestPolicy {
 }
 
 fn name(verdict: &Verdict) -> &'static str {
-    verdict.decision.map_or("-", kontekst::tools::policy::Decision::as_str)
+    verdict.decision.map_or("-", kontekst_tools::policy::Decision::as_str)
 }

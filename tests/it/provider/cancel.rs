@@ -2,10 +2,8 @@
 
 use std::{sync::mpsc, thread};
 
-use kontekst::{
-    core::Cancel,
-    provider::{Delta, Progress, Provider as _, ProviderError},
-};
+use kontekst_core::Cancel;
+use kontekst_provider::{Delta, Progress, Provider as _, ProviderError};
 
 use super::{TIMING, Timing, connect, prompt};
 use crate::{

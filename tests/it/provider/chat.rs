@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    core::{CallId, Cancel, Message, Role, Sampling, ToolResult},
-    provider::{Delta, FinishReason, Progress, Provider as _, ProviderError, ToolRole, Usage},
-};
+use kontekst_core::{CallId, Cancel, Message, Role, Sampling, ToolResult};
+use kontekst_provider::{Delta, FinishReason, Progress, Provider as _, ProviderError, ToolRole, Usage};
 use serde_json::json;
 
 use super::{TIMING, ask, connect, prompt, read_file, text};
@@ -214,7 +212,7 @@ fn tool_results_are_sent_as_text_to_a_template_without_tools() {
     let mut request = prompt("hi");
     let id = CallId::new("a");
     let mut assistant = Message::text(Role::Assistant, "");
-    assistant.tool_calls.push(kontekst::core::ToolCall {
+    assistant.tool_calls.push(kontekst_core::ToolCall {
         id: id.clone(),
         name: "f".to_owned(),
         arguments: String::new(),

@@ -2,14 +2,12 @@
 
 use std::{net::TcpListener, sync::Arc};
 
-use kontekst::{
-    config::{Config, ProviderKind},
-    core::Cancel,
-    provider::{
-        ModelSelector, Models as _, Provider, ProviderError,
-        router::{ProcessEnv, Router},
-    },
+use kontekst_core::Cancel;
+use kontekst_provider::{
+    ModelSelector, Models as _, Provider, ProviderError,
+    router::{ProcessEnv, Router},
 };
+use kontekst_store::config::{Config, ProviderKind};
 use serde_json::json;
 
 use super::{TIMING, prompt};

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use kontekst::{
-    config::{Config, EndpointConfig, ProviderKind},
-    core::Cancel,
-    provider::{
-        ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
-        openai::{Probe, ServerClient, ServerKind, probe},
-        router::{ProcessEnv, Router},
-    },
+use kontekst_core::Cancel;
+use kontekst_provider::{
+    ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
+    openai::{Probe, ServerClient, ServerKind, probe},
+    router::{ProcessEnv, Router},
 };
+use kontekst_store::config::{Config, EndpointConfig, ProviderKind};
 use serde_json::{Value, json};
 
 use super::{TIMING, ask, connect, prompt};
@@ -217,7 +215,7 @@ fn max_tokens_is_limited_to_the_rest_of_the_window() {
     let fake = FakeLlama::with(Setup { window: 1000, ..Setup::default() }, []).always(|_| Reply::text("ok"));
     let provider = connect(&fake.url(), TIMING);
     for (prompt_tokens, max_tokens) in [(0, 64), (900, 64), (950, 50), (1000, 1), (5000, 1)] {
-        let request = kontekst::provider::ChatRequest { prompt_tokens, ..prompt("hi") };
+        let request = kontekst_provider::ChatRequest { prompt_tokens, ..prompt("hi") };
         ask(&provider, &request).0.unwrap();
         assert_eq!(fake.chats().last().unwrap()["max_tokens"], max_tokens, "{prompt_tokens}");
     }
@@ -257,7 +255,7 @@ fn a_truncated_prompt_is_detected() {
     let unread = |sent: u32, read: u32| {
         let setup = Setup { llama: false, ..Setup::default() };
         let fake = FakeLlama::with(setup, [Reply::text("ok").usage(read, 1, 0)]);
-        let request = kontekst::provider::ChatRequest { prompt_tokens: sent, ..prompt("hi") };
+        let request = kontekst_provider::ChatRequest { prompt_tokens: sent, ..prompt("hi") };
         let turn = ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
         assert_eq!(turn.usage, Some(Usage { prompt: read, completion: 1, cached: 0 }));
         turn.truncated_tokens

@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, time::Duration};
 
-use kontekst::provider::{ProviderError, Turn};
+use kontekst_provider::{ProviderError, Turn};
 use serde_json::{Value, json};
 
 use super::{TIMING, Timing, ask, connect, prompt};

@@ -16,12 +16,10 @@ mod windows;
 
 use std::{sync::Arc, time::Duration};
 
-use kontekst::{
-    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef, ToolResult},
-    provider::{
-        ChatRequest, Delta, Provider as _, ProviderError, StepOptions, ToolRole, Turn,
-        openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe},
-    },
+use kontekst_core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef, ToolResult};
+use kontekst_provider::{
+    ChatRequest, Delta, Provider as _, ProviderError, StepOptions, ToolRole, Turn,
+    openai::{OpenAiProvider, Probe, Server, ServerClient, Timing, probe},
 };
 use serde_json::json;
 

@@ -1,9 +1,7 @@
 //! Requests and answers of models whose tool calls are plain text.
 
-use kontekst::{
-    core::{Message, Role},
-    provider::{ChatRequest, Provider as _, ProviderError, ToolRole},
-};
+use kontekst_core::{Message, Role};
+use kontekst_provider::{ChatRequest, Provider as _, ProviderError, ToolRole};
 use serde_json::{Value, json};
 
 use super::{TIMING, ask, connect, prompt, push_result, read_file, text};

@@ -6,15 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use kontekst::{
-    config::{Config, Home, ProviderKind},
-    core::{Cancel, Message, Role, ToolDef, ToolResult},
-    provider::{
-        ChatRequest, Delta, FinishReason, ModelSelector, Models as _, Provider, ProviderError, ToolRole,
-        Turn,
-        router::{ProcessEnv, Router},
-    },
+use kontekst_core::{Cancel, Message, Role, ToolDef, ToolResult};
+use kontekst_provider::{
+    ChatRequest, Delta, FinishReason, ModelSelector, Models as _, Provider, ProviderError, ToolRole, Turn,
+    router::{ProcessEnv, Router},
 };
+use kontekst_store::config::{Config, Home, ProviderKind};
 
 use serde_json::{Value, json};
 
@@ -60,7 +57,7 @@ impl RealServer {
     }
 }
 
-fn ask(provider: &dyn Provider, request: &kontekst::provider::ChatRequest) -> Result<Turn, ProviderError> {
+fn ask(provider: &dyn Provider, request: &kontekst_provider::ChatRequest) -> Result<Turn, ProviderError> {
     let mut streamed = String::new();
     let turn = provider.generate(request, &Cancel::new(), &mut |delta| {
         if let Delta::Text(text) = delta {
@@ -244,11 +241,11 @@ fn the_builtin_engine_agrees_with_llama_cpp() {
 #[cfg(feature = "builtin")]
 #[test]
 fn the_starter_model_says_the_same_in_llama_cpp() {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("starter/kontekst.gguf");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/starter/kontekst.gguf");
     let Some([server, engine]) = both_engines(&own) else { return };
-    let tools = kontekst::tools::builtin::all(
-        &kontekst::config::ToolsConfig::default(),
-        &kontekst::core::OwnListeners::default(),
+    let tools = kontekst_tools::builtin::all(
+        &kontekst_store::config::ToolsConfig::default(),
+        &kontekst_core::OwnListeners::default(),
     );
     for (text, calls) in [
         ("read README.md", true),

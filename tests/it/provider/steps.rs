@@ -1,9 +1,7 @@
 //! Requests and answers of models that work in steps.
 
-use kontekst::{
-    core::{AnswerFormat, Message, Role, ToolChoice},
-    provider::{ChatRequest, ToolRole},
-};
+use kontekst_core::{AnswerFormat, Message, Role, ToolChoice};
+use kontekst_provider::{ChatRequest, ToolRole};
 use serde_json::{Value, json};
 
 use super::{TIMING, ask, connect, prompt, push_result, read_file, text};

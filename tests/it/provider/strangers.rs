@@ -1,9 +1,7 @@
 //! Servers that say little about themselves, or refuse what others take.
 
-use kontekst::{
-    core::{Image, Message, Role},
-    provider::{ChatRequest, Delta, ProviderError},
-};
+use kontekst_core::{Image, Message, Role};
+use kontekst_provider::{ChatRequest, Delta, ProviderError};
 use serde_json::{Value, json};
 
 use super::{TIMING, ask, connect, prompt, push_result, read_file, text};

@@ -10,15 +10,13 @@ use std::{
     thread,
 };
 
-use kontekst::{
-    config::{Config, Home, ProviderKind},
-    core::Cancel,
-    provider::{
-        Delta, ModelSelector, Models as _, Progress, Provider, ProviderError,
-        router::{ProcessEnv, Router},
-        supervisor::exec,
-    },
+use kontekst_core::Cancel;
+use kontekst_provider::{
+    Delta, ModelSelector, Models as _, Progress, Provider, ProviderError,
+    router::{ProcessEnv, Router},
+    supervisor::exec,
 };
+use kontekst_store::config::{Config, Home, ProviderKind};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 

@@ -3,12 +3,10 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use expect_test::{Expect, expect};
-use kontekst::{
-    core::Cancel,
-    provider::{
-        Delta, Progress, Provider as _, ProviderError, Turn,
-        openai::{Probe, ServerClient, probe},
-    },
+use kontekst_core::Cancel;
+use kontekst_provider::{
+    Delta, Progress, Provider as _, ProviderError, Turn,
+    openai::{Probe, ServerClient, probe},
 };
 
 use super::{TIMING, ask, connect, prompt, text};

@@ -5,14 +5,12 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::SeqCst},
 };
 
-use kontekst::{
-    config::{Config, ProviderKind},
-    core::{Cancel, Environment},
-    provider::{
-        ModelSelector, Models as _, Provider,
-        router::{ProcessEnv, Router},
-    },
+use kontekst_core::{Cancel, Environment};
+use kontekst_provider::{
+    ModelSelector, Models as _, Provider,
+    router::{ProcessEnv, Router},
 };
+use kontekst_store::config::{Config, ProviderKind};
 use serde_json::{Value, json};
 
 use super::{TIMING, prompt};

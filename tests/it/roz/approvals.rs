@@ -2,14 +2,12 @@
 
 use std::fs;
 
-use kontekst::{
-    agent::protocol::Command,
-    config::Config,
-    pb::roz::{
-        PermissionDecision, SessionResponse, session_event_envelope::TypedEvent, session_request::Request,
-        session_response::Response,
-    },
+use kontekst_agent::protocol::Command;
+use kontekst_pb::roz::{
+    PermissionDecision, SessionResponse, session_event_envelope::TypedEvent, session_request::Request,
+    session_response::Response,
 };
+use kontekst_store::config::Config;
 use serde_json::json;
 
 use super::{TestClient, TestDaemon, frame_names, sequential_tool, stop_reason};

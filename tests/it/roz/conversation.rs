@@ -1,11 +1,9 @@
 //! Histories that clients bring, windows that they request, and conversations that outgrow them.
 
-use kontekst::{
-    core::Role,
-    pb::roz::{
-        ContentPart, ConversationMessage, StartSession, TextContent, ToolResultContent, ToolUseContent,
-        content_part::Part, session_request::Request, session_response::Response,
-    },
+use kontekst_core::Role;
+use kontekst_pb::roz::{
+    ContentPart, ConversationMessage, StartSession, TextContent, ToolResultContent, ToolUseContent,
+    content_part::Part, session_request::Request, session_response::Response,
 };
 
 use super::{TestDaemon, frame_names, stop_reason};

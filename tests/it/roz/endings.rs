@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    core::Role,
-    pb::roz::{
-        CancelSession, CancelTurn, session_event_envelope::TypedEvent, session_request::Request,
-        session_response::Response,
-    },
+use kontekst_core::Role;
+use kontekst_pb::roz::{
+    CancelSession, CancelTurn, session_event_envelope::TypedEvent, session_request::Request,
+    session_response::Response,
 };
 use serde_json::json;
 
@@ -103,8 +101,8 @@ async fn a_failed_turn_is_one_error_and_the_session_goes_on() {
     let daemon = TestDaemon::new([
         Step::Fail(unreachable_error(false)),
         Step::Fail(unreachable_error(false)),
-        Step::Fail(kontekst::provider::ProviderError::Protocol("nonsense".to_owned())),
-        Step::Fail(kontekst::provider::ProviderError::Status {
+        Step::Fail(kontekst_provider::ProviderError::Protocol("nonsense".to_owned())),
+        Step::Fail(kontekst_provider::ProviderError::Status {
             status: 429,
             message: "slow down".to_owned(),
             retry_after: None,

@@ -1,6 +1,7 @@
 //! One recorded stream, decoded by clients of both generations of the protocol.
 
-use kontekst::{config::RozEvents, pb::roz::SessionResponse};
+use kontekst_pb::roz::SessionResponse;
+use kontekst_store::config::RozEvents;
 use prost::Message as _;
 use serde_json::json;
 
@@ -225,7 +226,7 @@ async fn recorded(events: RozEvents) -> Vec<Vec<u8>> {
     );
     daemon.model.set_model_names(&["fake"]);
     let mut client = daemon.open().await;
-    use kontekst::pb::roz::{Ping, StartSession, UserMessage, session_request::Request};
+    use kontekst_pb::roz::{Ping, StartSession, UserMessage, session_request::Request};
     let mut frames = Vec::new();
     client
         .send(Request::Start(StartSession { tools: vec![pure_tool("look")], ..StartSession::default() }))
@@ -236,7 +237,7 @@ async fn recorded(events: RozEvents) -> Vec<Vec<u8>> {
     client.send(Request::UserMessage(UserMessage { message_id, ..super::user("go") })).await;
     let answer = |client: &TestClient, id: String| {
         let requests = client.requests.clone().unwrap();
-        let request = kontekst::pb::roz::SessionRequest {
+        let request = kontekst_pb::roz::SessionRequest {
             request: Some(Request::ToolResult(super::tool_result(&id, "a tree"))),
         };
         async move { requests.send(request).await.unwrap() }
@@ -257,7 +258,7 @@ async fn recorded(events: RozEvents) -> Vec<Vec<u8>> {
 }
 
 fn requested(frame: &SessionResponse) -> Option<String> {
-    use kontekst::pb::roz::{session_event_envelope::TypedEvent, session_response::Response};
+    use kontekst_pb::roz::{session_event_envelope::TypedEvent, session_response::Response};
     if let Some(Response::ToolRequest(request)) = &frame.response {
         return Some(request.tool_call_id.clone());
     }
@@ -268,7 +269,7 @@ fn requested(frame: &SessionResponse) -> Option<String> {
 }
 
 fn finished(frame: &SessionResponse) -> bool {
-    use kontekst::pb::roz::{session_event_envelope::TypedEvent, session_response::Response};
+    use kontekst_pb::roz::{session_event_envelope::TypedEvent, session_response::Response};
     let event = frame.session_event.as_ref().and_then(|event| event.typed_event.as_ref());
     matches!(frame.response, Some(Response::TurnComplete(_)))
         || matches!(event, Some(TypedEvent::TurnFinished(_)))

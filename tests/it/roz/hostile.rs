@@ -1,6 +1,6 @@
 //! Hostile clients, and clients that do not read.
 
-use kontekst::pb::roz::{
+use kontekst_pb::roz::{
     ContentPart, ConversationMessage, Ping, RegisterTools, SessionRequest, StartSession, ToolSchema,
     UserMessage, session_request::Request, session_response::Response,
 };

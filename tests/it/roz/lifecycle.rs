@@ -1,12 +1,10 @@
 //! Sessions from start to end.
 
-use kontekst::{
-    core::Role,
-    pb::roz::{
-        AgentPlacement, AnalyzeMediaRequest, CancelSession, ContentBlock, MessageFeedback, StartSession,
-        UserMessage, content_block::Block, session_event_envelope::TypedEvent, session_request::Request,
-        session_response::Response,
-    },
+use kontekst_core::Role;
+use kontekst_pb::roz::{
+    AgentPlacement, AnalyzeMediaRequest, CancelSession, ContentBlock, MessageFeedback, StartSession,
+    UserMessage, content_block::Block, session_event_envelope::TypedEvent, session_request::Request,
+    session_response::Response,
 };
 use serde_json::json;
 
@@ -161,7 +159,7 @@ async fn edge_placement_is_refused_in_band() {
 
 #[tokio::test]
 async fn model_names_are_resolved() {
-    let config = |config: &mut kontekst::config::Config, _| config.roz.models.fast = "small".to_owned();
+    let config = |config: &mut kontekst_store::config::Config, _| config.roz.models.fast = "small".to_owned();
     let daemon = TestDaemon::with_config([], config);
     std::fs::write(daemon.core.home().agents().join("default/config.toml"), "model = \"large\"\n").unwrap();
     daemon.model.set_model_names(&["large", "small"]);

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use kontekst::{
-    client,
-    pb::roz::{StartSession, agent_service_client::AgentServiceClient, session_request::Request},
-};
+use kontekst_pb::roz::{StartSession, agent_service_client::AgentServiceClient, session_request::Request};
+
+use kontekst::client;
 use serde_json::{Value, json};
 
 use super::{TestClient, pure_tool, sequential_tool, stop_reason, text};
@@ -66,7 +65,7 @@ fn two_hundred_sessions_of_five_turns_at_a_time() {
     home.run(&["daemon", "restart"]).success();
     let runtime = client::runtime().unwrap();
     let turns = runtime.block_on(async {
-        let home = kontekst::config::Home::find(Some(home.root())).unwrap();
+        let home = kontekst_store::config::Home::find(Some(home.root())).unwrap();
         let mut tasks = tokio::task::JoinSet::new();
         for connection in 0..4 {
             let channel = client::channel(client::ensure(&home).unwrap().stream).await.unwrap();
@@ -95,7 +94,7 @@ fn reflection_and_health_list_both_services() {
     let home = TestHome::new(&model.url());
     home.run(&["daemon", "restart"]).success();
     client::runtime().unwrap().block_on(async {
-        let home = kontekst::config::Home::find(Some(home.root())).unwrap();
+        let home = kontekst_store::config::Home::find(Some(home.root())).unwrap();
         let channel = client::channel(client::ensure(&home).unwrap().stream).await.unwrap();
         for message_request in [
             MessageRequest::FileByFilename("roz/v1/agent.proto".to_owned()),

@@ -13,18 +13,16 @@ mod tools;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use kontekst::{
-    agent::AgentCore,
-    config::{Config, Home},
-    core::OwnListeners,
-    doors::roz::RozDoor,
-    pb::roz::{
-        Ping, RegisterTools, SessionRequest, SessionResponse, StartSession, ToolCategoryHint, ToolRequest,
-        ToolResult, ToolSchema, UserMessage, agent_service_client::AgentServiceClient,
-        session_request::Request, session_response::Response,
-    },
-    tools::CommandHost,
+use kontekst_agent::AgentCore;
+use kontekst_core::OwnListeners;
+use kontekst_pb::roz::{
+    Ping, RegisterTools, SessionRequest, SessionResponse, StartSession, ToolCategoryHint, ToolRequest,
+    ToolResult, ToolSchema, UserMessage, agent_service_client::AgentServiceClient, session_request::Request,
+    session_response::Response,
 };
+use kontekst_roz::RozDoor;
+use kontekst_store::config::{Config, Home};
+use kontekst_tools::CommandHost;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::{net::UnixStream, sync::mpsc};
@@ -57,7 +55,7 @@ impl TestDaemon {
         let mut config = Config::load(&home).unwrap();
         config.context_size = Some(16_384);
         change(&mut config, work);
-        kontekst::config::agents::create_default(&home).unwrap();
+        kontekst_store::config::agents::create_default(&home).unwrap();
         let model = Arc::new(ScriptedProvider::new(steps));
         let host =
             CommandHost { launcher: Some(env!("CARGO_BIN_EXE_kontekst").into()), ..CommandHost::default() };

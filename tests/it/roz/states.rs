@@ -1,6 +1,6 @@
 //! Every message in every state of a stream.
 
-use kontekst::pb::roz::{
+use kontekst_pb::roz::{
     CameraRequest, CancelSession, CancelTurn, IceCandidate, MessageFeedback, PermissionDecision, Ping,
     RegisterTools, SessionRequest, StartSession, ToolResult, WebRtcAnswer, session_request::Request,
     session_response::Response,

@@ -1,12 +1,10 @@
 //! Subagents of a session, and watching them.
 
-use kontekst::{
-    config::Config,
-    pb::roz::{
-        PermissionDecision, StartSession, TeamEvent, WatchTeamRequest, session_request::Request,
-        session_response::Response, team_event::Event,
-    },
+use kontekst_pb::roz::{
+    PermissionDecision, StartSession, TeamEvent, WatchTeamRequest, session_request::Request,
+    session_response::Response, team_event::Event,
 };
+use kontekst_store::config::Config;
 use serde_json::json;
 use tonic::{Code, Streaming};
 

@@ -1,6 +1,6 @@
 //! Tools that run at the client: the three ways to declare them, and what can happen to their calls.
 
-use kontekst::pb::roz::{
+use kontekst_pb::roz::{
     RegisterTools, ToolCategoryHint, ToolResult, UserMessage, session_request::Request,
     session_response::Response,
 };
@@ -222,7 +222,7 @@ async fn sandboxed_tools_are_not_offered() {
 
 #[tokio::test]
 async fn a_client_tool_replaces_a_daemon_tool_of_the_same_name() {
-    let config = |config: &mut kontekst::config::Config, work| {
+    let config = |config: &mut kontekst_store::config::Config, work| {
         config.tools.working_dir = work;
         config.roz.daemon_tools = vec!["read_file".to_owned(), "list_files".to_owned()];
     };

@@ -7,10 +7,8 @@ mod seen;
 
 use std::{fs::File, os::fd::AsFd as _, path::Path};
 
-use kontekst::{
-    core::Cancel,
-    sandbox::{CommandEnd, CommandSpec, Ending, Layers, Limits, Sandbox, SandboxError, View},
-};
+use kontekst_core::Cancel;
+use kontekst_sandbox::{CommandEnd, CommandSpec, Ending, Layers, Limits, Sandbox, SandboxError, View};
 use tempfile::TempDir;
 
 /// A working directory, and the sandbox in which commands run there.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kontekst::sandbox::FoundLayers;
+use kontekst_sandbox::FoundLayers;
 
 use super::*;
 

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use kontekst::sandbox::FoundLayers;
+use kontekst_sandbox::FoundLayers;
 
 use super::*;
 

@@ -13,11 +13,10 @@ fn places(file: &File, code: &str, part: &str) -> Vec<String> {
     places.map(|(at, _)| format!("{}:{}: {part}", file.path, source::line_of(code, at))).collect()
 }
 
-/// Returns every place in the production code of `src` that names one of `parts`, except in files for which
-/// `is_allowed`.
-fn places_in_src(parts: &[&str], is_allowed: impl Fn(&str) -> bool) -> Vec<String> {
+/// Returns every place in the production code that names one of `parts`, except in files for which `is_allowed`.
+fn places_in_product(parts: &[&str], is_allowed: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
-    for file in files().iter().filter(|file| file.is_rust() && file.path.starts_with("src/")) {
+    for file in files().iter().filter(|file| source::is_product(&file.path)) {
         if source::is_test_file(&file.path) || is_allowed(&file.path) {
             continue;
         }
@@ -28,18 +27,10 @@ fn places_in_src(parts: &[&str], is_allowed: impl Fn(&str) -> bool) -> Vec<Strin
 }
 
 #[test]
-fn only_the_doors_the_client_and_the_cli_name_protobuf_types() {
-    let allowed = ["src/pb", "src/doors/", "src/client/", "src/cli/"];
-    let found =
-        places_in_src(&["crate::pb", "pb::"], |path| allowed.iter().any(|part| path.starts_with(part)));
-    assert_none("protobuf types outside the doors", &found);
-}
-
-#[test]
 fn the_environment_is_read_where_the_program_starts() {
     // `main` hands the arguments on, `Environment::read` is called once by `cli::main`, and one file asks for the
     // directory in which a command was started.
-    let allowed = ["src/main.rs", "src/core/environment.rs", "src/cli/working_dir.rs"];
+    let allowed = ["src/main.rs", "crates/core/src/environment.rs", "src/cli/working_dir.rs"];
     let reads = [
         "env::var",
         "env::vars",
@@ -51,23 +42,23 @@ fn the_environment_is_read_where_the_program_starts() {
     ];
     assert_none(
         "these read the environment",
-        &places_in_src(&reads, |path| allowed.iter().any(|part| path.starts_with(part))),
+        &places_in_product(&reads, |path| allowed.iter().any(|part| path.starts_with(part))),
     );
-    let found = places_in_src(&["Environment::read"], |path| path == "src/cli/mod.rs");
+    let found = places_in_product(&["Environment::read"], |path| path == "src/cli/mod.rs");
     assert_none("the environment is read a second time", &found);
 }
 
 #[test]
 fn blocking_work_goes_through_one_file() {
     let calls = ["spawn_blocking", "block_in_place"];
-    assert_none("blocking work", &places_in_src(&calls, |path| path == "src/core/blocking.rs"));
+    assert_none("blocking work", &places_in_product(&calls, |path| path == "crates/core/src/blocking.rs"));
 }
 
 /// Test files and folders that may sleep or read the clock, and why.
 const CLOCKS: &[(&str, &str)] = &[
     ("tests/it/wait.rs", "the one loop that polls, for what gives no event"),
     ("tests/it/fake_llama/reply.rs", "a server that is slow"),
-    ("src/tools/builtin/web_fetch/tests/", "a server that is slow"),
+    ("crates/tools/src/builtin/web_fetch/tests/", "a server that is slow"),
 ];
 
 #[test]
@@ -75,7 +66,7 @@ fn no_test_sleeps_or_asserts_a_time() {
     let clocks = ["thread::sleep", "time::sleep", "time::sleep_until", "elapsed"];
     let mut found = Vec::new();
     for file in files().iter().filter(|file| file.is_rust()) {
-        if !["src/", "tests/"].iter().any(|folder| file.path.starts_with(folder))
+        if !(source::is_product(&file.path) || file.path.starts_with("tests/"))
             || CLOCKS.iter().any(|(allowed, _)| file.path.starts_with(allowed))
         {
             continue;
@@ -85,7 +76,7 @@ fn no_test_sleeps_or_asserts_a_time() {
         } else {
             source::test_code(&file.text)
         };
-        // `Instant` serves as a plain value in tests of `src`; in `tests/` it could only measure.
+        // `Instant` serves as a plain value in unit tests; in `tests/` it could only measure.
         let parts = if file.path.starts_with("tests/") { &["Instant::now"][..] } else { &[] };
         found.extend(clocks.iter().chain(parts).flat_map(|part| places(file, &code, part)));
     }
@@ -96,7 +87,7 @@ fn no_test_sleeps_or_asserts_a_time() {
 const OTHER_SELECTS: &[(&str, &str)] = &[
     ("src/daemon/signals.rs", "a second signal has to be seen after the first one has cancelled everything"),
     ("src/daemon/server.rs", "it waits for connections that were cancelled before, with a limit of time"),
-    ("src/agent/subagent/follow.rs", "the last event of a cancelled run ends the loop"),
+    ("crates/agent/src/subagent/follow.rs", "the last event of a cancelled run ends the loop"),
     ("src/cli/models/signals.rs", "the signals are the cancel"),
     ("src/cli/run/connection.rs", "the signals are the cancel"),
     ("src/cli/rpc/listen.rs", "the signals are the cancel"),
@@ -108,7 +99,7 @@ const CANCELS: &[&str] = &[".cancelled()", ".stopped()", ".closed()", "interrupt
 #[test]
 fn every_select_is_biased_and_cancels_first() {
     let mut found = Vec::new();
-    for file in files().iter().filter(|file| file.is_rust() && file.path.starts_with("src/")) {
+    for file in files().iter().filter(|file| source::is_product(&file.path)) {
         if source::is_test_file(&file.path) || OTHER_SELECTS.iter().any(|(allowed, _)| *allowed == file.path)
         {
             continue;

@@ -1,8 +1,8 @@
 //! Rules about the source that the compiler does not check.
 
+mod circles;
 mod claims;
 mod documentation;
-mod layers;
 mod layout;
 mod source;
 mod words;

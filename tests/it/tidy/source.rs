@@ -151,6 +151,12 @@ pub(super) fn block(code: &str) -> &str {
     code
 }
 
+/// Returns true for a Rust file of the program: of the crate at the top or of one in `crates/`.
+pub(super) fn is_product(path: &str) -> bool {
+    let in_crate = |rest: &str| !rest.starts_with("starter/training/") && rest.contains("/src/");
+    path.ends_with(".rs") && (path.starts_with("src/") || path.strip_prefix("crates/").is_some_and(in_crate))
+}
+
 /// Returns true for a file whose whole content is for tests.
 pub(super) fn is_test_file(path: &str) -> bool {
     path.starts_with("tests/")

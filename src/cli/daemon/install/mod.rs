@@ -8,14 +8,13 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{
-    cli::{
-        error::CliError,
-        output::{print_status, to_stdout},
-    },
-    config::{Home, PathContext as _},
-    core::Environment,
-    systemd::{Systemctl, SystemdError, Unit, is_ours, user_units},
+use kontekst_core::Environment;
+use kontekst_jobs::systemd::{Systemctl, SystemdError, Unit, is_ours, user_units};
+use kontekst_store::config::{Home, PathContext as _};
+
+use crate::cli::{
+    error::CliError,
+    output::{print_status, to_stdout},
 };
 
 use super::stop;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::systemd::{SystemdError, Unit, path_text, word};
+use kontekst_jobs::systemd::{SystemdError, Unit, path_text, word};
 
 /// The first line of every file that `kontekst daemon install` writes. A file without it is somebody else's.
 pub(super) const MARK: &str =

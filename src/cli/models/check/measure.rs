@@ -4,11 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{
-    core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef},
-    provider::{
-        ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, StepOptions, ToolRole, Turn,
-    },
+use kontekst_core::{AnswerOptions, Cancel, Message, Role, Sampling, ToolDef};
+use kontekst_provider::{
+    ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, StepOptions, ToolRole, Turn,
 };
 
 /// Seconds that reading the long prompt should take, and seconds that the answer should take. The size of
@@ -310,14 +308,15 @@ fn rate(tokens: u32, time: Duration) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use kontekst_core::ToolCall;
+
     use super::*;
-    use crate::core::ToolCall;
 
     #[test]
     fn a_call_is_judged() {
         let turn = |name: &str, arguments: &str, finish: FinishReason| Turn {
             calls: vec![ToolCall {
-                id: crate::core::CallId::new("a"),
+                id: kontekst_core::CallId::new("a"),
                 name: name.to_owned(),
                 arguments: arguments.to_owned(),
             }],

@@ -12,7 +12,13 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use kontekst_core::{Cancel, Environment, ModelIdentity, Name};
+use kontekst_models::ModelOrigin;
+use kontekst_provider::{ModelSelector, Models as _, Progress, ProviderError, router};
+use kontekst_store::config::{AgentConfig, Config, Home, agents};
+
 use super::{builtin_model, signals::Signals, sources::ModelSources};
+
 use crate::{
     cli::{
         error::{CliError, ExitStatus},
@@ -22,10 +28,6 @@ use crate::{
         status::get_status,
     },
     client,
-    config::{AgentConfig, Config, Home, agents},
-    core::{Cancel, Environment, ModelIdentity, Name},
-    models::ModelOrigin,
-    provider::{ModelSelector, Models as _, Progress, ProviderError, router},
 };
 use measure::{Measurements, ToolCallCheck, measure};
 use report::CheckReport;

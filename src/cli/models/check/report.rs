@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use kontekst_models::profile::Calling;
+
 use super::{
     measure::{CacheReuse, Measurements, ToolCallCheck},
     trial::Trial,
 };
-use crate::{
-    cli::{models::profile_lines, printable::printable},
-    models::profile::Calling,
-};
+
+use crate::cli::{models::profile_lines, printable::printable};
 
 /// The measurements, and the model and server that they are of.
 pub(super) struct CheckReport<'a> {

@@ -2,13 +2,13 @@
 
 use std::{path::Path, time::SystemTime};
 
+use kontekst_core::{Cancel, ModelIdentity, clock, error_chain};
+use kontekst_models::{ModelInfo, digest, families, profile::Profile, pull::PullEvent};
+use kontekst_store::config::Home;
+
 use super::CheckResult;
-use crate::{
-    cli::{models::progress::DownloadProgress, output::print_status},
-    config::Home,
-    core::{Cancel, ModelIdentity, clock, error_chain},
-    models::{ModelInfo, digest, families, profile::Profile, pull::PullEvent},
-};
+
+use crate::cli::{models::progress::DownloadProgress, output::print_status};
 
 /// Stores the profile of the model if its tasks were tried. Returns false, and says why on stderr, if that fails.
 pub(super) fn store(home: &Home, checked: &CheckResult, cancel: &Cancel) -> bool {

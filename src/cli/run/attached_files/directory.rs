@@ -6,11 +6,10 @@ use std::{
     path::Path,
 };
 
-use crate::{
-    cli::units::{bytes, counted},
-    core::utf16_text,
-    tools::{IgnoreRules, is_protected_path},
-};
+use kontekst_core::utf16_text;
+use kontekst_tools::{IgnoreRules, is_protected_path};
+
+use crate::cli::units::{bytes, counted};
 
 use super::{quoted, text_block};
 

@@ -9,11 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    cli::{error::CliError, printable::printable},
-    core::{Environment, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES, invisible_difference, look_alike},
-    pb::PromptImage,
+use kontekst_core::{
+    Environment, ImageFormat, MAX_IMAGE_BYTES, MAX_IMAGES, invisible_difference, look_alike,
 };
+use kontekst_pb::PromptImage;
+
+use crate::cli::{error::CliError, printable::printable};
 
 use super::text_input::{INPUT_LIMIT, decode};
 

@@ -8,11 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    cli::{error::CliError, process_env},
-    core::{Cancel, Environment},
-    sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View},
-};
+use kontekst_core::{Cancel, Environment};
+use kontekst_sandbox::{CommandSpec, Ending, FoundLayers, Layers, Limits, Sandbox, View};
+
+use crate::cli::{error::CliError, process_env};
 
 /// The largest PDF file, in bytes.
 const MAX_BYTES: u64 = 256 << 20;

@@ -11,13 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    cli::{
-        output::{Palette, Verbosity, columns},
-        table::cut,
-    },
-    core::Environment,
-    pb::progress_event::Progress,
+use kontekst_core::Environment;
+use kontekst_pb::progress_event::Progress;
+
+use crate::cli::{
+    output::{Palette, Verbosity, columns},
+    table::cut,
 };
 
 pub(super) use wait::Activity;

@@ -5,12 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    cli::{
-        printable::printable,
-        units::{bytes, time_left},
-    },
-    pb::{PrefillProgress, progress_event::Progress},
+use kontekst_pb::{PrefillProgress, progress_event::Progress};
+
+use crate::cli::{
+    printable::printable,
+    units::{bytes, time_left},
 };
 
 /// The shortest time from which the speed of the model can be told.
@@ -160,8 +159,11 @@ fn kind(activity: &Activity) -> (Discriminant<Activity>, Option<Discriminant<Pro
 
 #[cfg(test)]
 mod tests {
+    use kontekst_pb::{
+        LoadingProgress, PostponedProgress, QueuedProgress, RequestedProgress, WritingProgress,
+    };
+
     use super::*;
-    use crate::pb::{LoadingProgress, PostponedProgress, QueuedProgress, RequestedProgress, WritingProgress};
 
     fn prefill(processed: i32, cached: i32) -> Activity {
         Activity::Reported(Progress::Prefill(PrefillProgress { processed, total: 1000, cached }))

@@ -2,14 +2,13 @@
 
 use std::io;
 
-use crate::{
-    cli::{
-        output::{Verbosity, columns},
-        printable::printable,
-        run::approval_prompt::format_arguments,
-        table::cut,
-    },
-    pb::{self, run_event::Event},
+use kontekst_pb::{self as pb, run_event::Event};
+
+use crate::cli::{
+    output::{Verbosity, columns},
+    printable::printable,
+    run::approval_prompt::format_arguments,
+    table::cut,
 };
 
 use super::RunRenderer;

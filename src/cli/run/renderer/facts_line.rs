@@ -1,6 +1,6 @@
 //! Says in one line what a run has done, whatever its answer says.
 
-use crate::pb::{RanCommand, RunFactsEvent};
+use kontekst_pb::{RanCommand, RunFactsEvent};
 
 /// The most files and the most command lines that are named.
 const NAMED: usize = 3;

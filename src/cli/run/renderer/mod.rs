@@ -10,18 +10,17 @@ use std::{
     io::{self, IsTerminal as _, Write as _},
 };
 
-use crate::{
-    cli::{
-        event_json,
-        json::json_line,
-        markdown::Markdown,
-        output::{ColorChoice, Palette, Verbosity, columns},
-        printable::{Printable, printable},
-        subagent_names::SubagentNames,
-        wrap::wrap,
-    },
-    core::Environment,
-    pb::{self, run_event::Event},
+use kontekst_core::Environment;
+use kontekst_pb::{self as pb, run_event::Event};
+
+use crate::cli::{
+    event_json,
+    json::json_line,
+    markdown::Markdown,
+    output::{ColorChoice, Palette, Verbosity, columns},
+    printable::{Printable, printable},
+    subagent_names::SubagentNames,
+    wrap::wrap,
 };
 
 use facts_line::facts_line;

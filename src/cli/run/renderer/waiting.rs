@@ -2,10 +2,9 @@
 
 use std::io;
 
-use crate::{
-    cli::{output::Verbosity, printable::printable, run::progress::Activity},
-    pb::progress_event::Progress,
-};
+use kontekst_pb::progress_event::Progress;
+
+use crate::cli::{output::Verbosity, printable::printable, run::progress::Activity};
 
 use super::{RunRenderer, write_stderr};
 

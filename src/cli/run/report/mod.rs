@@ -5,7 +5,7 @@ mod usage;
 
 use std::collections::HashMap;
 
-use crate::pb::{self, run_command::Command, run_event::Event};
+use kontekst_pb::{self as pb, run_command::Command, run_event::Event};
 
 use super::approver::NO_TERMINAL;
 

@@ -189,7 +189,7 @@ impl<'a> DeniedJson<'a> {
 }
 
 impl<'a> CheckJson<'a> {
-    fn new(check: &'a crate::pb::CheckEvent) -> Self {
+    fn new(check: &'a kontekst_pb::CheckEvent) -> Self {
         Self { command: &check.command, round: check.round, passed: check.passed, summary: &check.summary }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::pb::run_event::Event;
+use kontekst_pb::run_event::Event;
 
 /// The tokens of all answers of a run, as the model servers have counted them.
 #[derive(Default)]

@@ -10,12 +10,12 @@ use std::{
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use kontekst_core::{CallId, Message, Role, SessionId, ToolCall, ToolResult};
+use kontekst_store::sessions::Record;
+
 use super::*;
-use crate::{
-    cli::error::ExitStatus,
-    core::{CallId, Message, Role, SessionId, ToolCall, ToolResult},
-    sessions::Record,
-};
+
+use crate::cli::error::ExitStatus;
 
 const TERMINAL: Screen = Screen { is_terminal: true, width: Some(80) };
 
@@ -238,7 +238,7 @@ fn an_agent_is_set_for_a_session_that_exists() {
               hint: write agents/default/agent.md in the data directory to create this agent
         "#]],
     );
-    crate::config::agents::create_default(&home.home).unwrap();
+    kontekst_store::config::agents::create_default(&home.home).unwrap();
     home.check(
         set("default", None),
         &expect![[r#"
@@ -296,7 +296,7 @@ fn a_reader_that_went_away_is_quiet() {
 
 #[test]
 fn workers_are_listed_with_their_state_and_deleted_with_their_session() {
-    use crate::subagent_log::{FailureCause, SubagentEventKind, SubagentExit};
+    use kontekst_store::subagent_log::{FailureCause, SubagentEventKind, SubagentExit};
 
     let home = TestHome::new();
     for (id, age) in [("s", 60), ("w1", 30), ("w2", 20)] {

@@ -5,14 +5,12 @@ mod repetition;
 mod results;
 mod steps;
 
-use kontekst::{
-    agent::{
-        Expects, RunOverrides, StartRun,
-        protocol::{Event, FailureKind, Outcome, RunFacts},
-    },
-    core::Role,
-    provider::ToolRole,
+use kontekst_agent::{
+    Expects, RunOverrides, StartRun,
+    protocol::{Event, FailureKind, Outcome, RunFacts},
 };
+use kontekst_core::Role;
+use kontekst_provider::ToolRole;
 use serde_json::json;
 
 use super::{TestCore, event_names, scripted_provider::Step};

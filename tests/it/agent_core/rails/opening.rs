@@ -1,6 +1,6 @@
 //! The listing and the files that come with a prompt.
 
-use kontekst::agent::{
+use kontekst_agent::{
     DaemonTools, StartRun,
     protocol::{Event, Outcome},
 };

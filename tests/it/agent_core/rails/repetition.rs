@@ -1,6 +1,6 @@
 //! Answers in which the model writes the same again and again.
 
-use kontekst::provider::Delta;
+use kontekst_provider::Delta;
 
 use super::*;
 

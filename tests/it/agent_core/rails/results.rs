@@ -1,6 +1,6 @@
 //! The results of calls as the model reads them.
 
-use kontekst::agent::{RunOverrides, StartRun, protocol::Event};
+use kontekst_agent::{RunOverrides, StartRun, protocol::Event};
 use serde_json::{Value, json};
 
 use super::{super::TestCore, Step, first_result};

@@ -1,12 +1,10 @@
 //! Models that work in steps: what they are offered, how they write files, and what they say that they have done.
 
-use kontekst::{
-    agent::{
-        StartRun,
-        protocol::{Event, FailureKind},
-    },
-    core::AnswerFormat,
+use kontekst_agent::{
+    StartRun,
+    protocol::{Event, FailureKind},
 };
+use kontekst_core::AnswerFormat;
 use serde_json::json;
 
 use super::{super::TestCore, Step, answer, edit, facts, failure, read, results};

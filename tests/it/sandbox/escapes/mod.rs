@@ -9,10 +9,8 @@ use std::{
     path::PathBuf,
 };
 
-use kontekst::{
-    core::Cancel,
-    sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox, View},
-};
+use kontekst_core::Cancel;
+use kontekst_sandbox::{CommandSpec, FoundLayers, Layers, Limits, Sandbox, View};
 use tempfile::TempDir;
 
 use targets::Targets;

@@ -20,7 +20,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use kontekst::sandbox::WritableDir;
+use kontekst_sandbox::WritableDir;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 

@@ -7,15 +7,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kontekst_core::{Cancel, OwnListeners, Sampling, ToolDef, ToolNature};
+use kontekst_models::profile::{Calling, TaskResults};
+use kontekst_provider::{
+    ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole, VERY_SMALL_MODEL,
+};
+use kontekst_store::config::ToolsConfig;
+use kontekst_tools::builtin;
+
 use self::tasks::{Task, tasks};
 use super::measure::request;
-use crate::{
-    config::ToolsConfig,
-    core::{Cancel, OwnListeners, Sampling, ToolDef, ToolNature},
-    models::profile::{Calling, TaskResults},
-    provider::{ChatRequest, Provider, ProviderError, SMALL_MODEL, StepOptions, ToolRole, VERY_SMALL_MODEL},
-    tools::builtin,
-};
 
 /// The time for all tasks together.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{
-    core::{CallId, Message, Role, ToolCall, ToolResult},
-    provider::{FinishReason, Turn},
-};
+use kontekst_core::{CallId, Message, Role, ToolCall, ToolResult};
+use kontekst_provider::{FinishReason, Turn};
 
 /// A conversation that waits for the model's next step.
 pub(super) struct Task {

@@ -1,0 +1,38 @@
+//! Waits for a model server that tells its clients to ask again later.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use kontekst_provider::{Progress, ProviderError};
+
+use super::{protocol::Event, run::Stop, run_state::RunState};
+
+/// The longest wait that a server may ask for, in seconds. A limit for each minute ends within it; after a limit for each
+/// day, a person would wait in vain.
+const MAX_SECONDS: u32 = 60;
+
+/// The number of times that one answer is waited for.
+pub(super) const MAX_WAITS: usize = 3;
+
+/// Returns the seconds after which the server is asked again after so many waits: what it wants, if that is worth waiting for,
+/// or else a time that doubles.
+pub(super) fn wait_after(error: &ProviderError, waits: usize) -> Option<u32> {
+    let ProviderError::Status { status: 429 | 503 | 529, retry_after, .. } = error else { return None };
+    retry_after.or(Some(1 << waits)).filter(|seconds| *seconds <= MAX_SECONDS)
+}
+
+/// Tells the client about the wait, and waits. Holds no slot at the model meanwhile.
+pub(super) async fn wait(run: &mut RunState, seconds: u32) -> Result<(), Stop> {
+    run.io.send(Event::Progress(Progress::Postponed { seconds })).await?;
+    let (over, interrupted) = (sleep(Duration::from_secs(seconds.into())), run.io.interrupted());
+    tokio::pin!(over, interrupted);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut interrupted => return Err(Stop::Cancelled),
+            command = run.io.next_command() => run.handle_command(command.as_ref()),
+            () = &mut over => return Ok(()),
+        }
+    }
+}

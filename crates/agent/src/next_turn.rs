@@ -1,0 +1,58 @@
+//! Returns the next answer of a model, with the steps carried out that concern only the model itself.
+
+use serde_json::Value;
+
+use kontekst_provider::{DONE_STEP, MORE_STEP, Turn};
+
+use super::{generate::next_answer, route::ask_kind, run::Stop, run_state::RunState, whole_file};
+
+/// An answer of the model.
+pub(super) struct NextTurn {
+    pub(super) turn: Turn,
+    /// The files that the model says it has changed. `None` unless it ended its task with such a list.
+    pub(super) claims: Option<Vec<String>>,
+    /// The text of the answer has not been sent to the client yet.
+    pub(super) is_unsent: bool,
+    /// The answer was asked for with what the window holds.
+    pub(super) is_of_window: bool,
+}
+
+impl From<Turn> for NextTurn {
+    fn from(turn: Turn) -> Self {
+        Self { turn, claims: None, is_unsent: false, is_of_window: true }
+    }
+}
+
+/// Asks the model for its next answer. One that works in steps is asked for the kind of its work first, gets the tools that it
+/// asks for, and writes the file that its step names.
+pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
+    if run.offer.wants_kind() {
+        let kind = ask_kind(run).await?;
+        run.offer.set_kind(kind);
+    }
+    let mut asked_again = false;
+    loop {
+        let mut turn = next_answer(run).await?;
+        if !run.model.works_in_steps() {
+            return Ok(turn.into());
+        }
+        match turn.calls.as_slice() {
+            [call] if call.name == MORE_STEP && !run.has_tool(MORE_STEP) && run.offer.offer_all() => {}
+            [call] if call.name == DONE_STEP && !run.has_tool(DONE_STEP) => {
+                let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                let claims = args["changed"].as_array().into_iter().flatten();
+                let claims = claims.filter_map(|claim| claim.as_str().map(str::to_owned)).collect();
+                turn.content = args["text"].as_str().unwrap_or_default().to_owned();
+                turn.calls.clear();
+                return Ok(NextTurn { claims: Some(claims), is_unsent: true, ..turn.into() });
+            }
+            _ if !asked_again && whole_file::writes_again(run, &turn) => asked_again = true,
+            _ => {
+                let before = turn.calls.clone();
+                whole_file::complete(run, &mut turn).await?;
+                let is_of_window = turn.calls == before;
+                return Ok(NextTurn { is_of_window, ..turn.into() });
+            }
+        }
+    }
+}

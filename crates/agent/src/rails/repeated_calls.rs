@@ -1,0 +1,43 @@
+//! Notices calls that are made again and again with the same result.
+
+use kontekst_core::ToolNature;
+
+use super::{Judgement, Moment, Rail};
+
+use crate::{
+    ledger::Ledger,
+    protocol::{FailureKind, RunError},
+};
+
+/// The run of a model in steps ends when a call was made this often with the same result, and nothing was changed in between.
+const MAX_TIMES: u32 = 4;
+
+/// Follows the result of a call that was made before. The model reads it.
+const NOTE: &str = "[You have made exactly this call before, with the same result. Do the next step, or give your final answer.]";
+
+const HINT: &str = "ask for less at a time, or use a larger model (`kontekst models`)";
+
+/// Notices the same call with the same result. A loop of two or three calls is found as well.
+pub(super) struct Repeated {
+    /// The run ends in the end. A command may be repeated to wait for something, so it never ends a run.
+    pub(super) ends: bool,
+}
+
+impl Rail for Repeated {
+    fn name(&self) -> &'static str {
+        "repeated_calls"
+    }
+
+    fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
+        let Moment::Result { call, nature } = moment else { return Judgement::Pass };
+        let times = ledger.repetitions();
+        if self.ends && *nature != ToolNature::Runs && times >= MAX_TIMES {
+            let tool = &call.name;
+            let message = format!(
+                "the model called {tool} {MAX_TIMES} times with the same arguments and the same result"
+            );
+            return Judgement::End(RunError::new(FailureKind::Limit, message).hint(HINT));
+        }
+        if times > 1 { Judgement::Note(NOTE.to_owned()) } else { Judgement::Pass }
+    }
+}

@@ -1,0 +1,23 @@
+//! The kontekst gRPC door: `kontekst.AgentService`, `kontekst.ApprovalService`, `kontekst.UndoService` and `kontekst.DaemonService`.
+
+// Tests may be longer.
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
+mod agent_service;
+mod approval_service;
+mod caller;
+mod convert;
+mod daemon_service;
+mod facts;
+mod grpc_services;
+mod own_decisions;
+mod reflection;
+mod stream;
+mod undo_service;
+mod watch;
+
+pub use agent_service::AgentDoor;
+pub use approval_service::ApprovalDoor;
+pub use daemon_service::{DaemonDoor, IdleExit, ListenerStatus, StatusContext};
+pub use grpc_services::GrpcServices;
+pub use undo_service::UndoDoor;

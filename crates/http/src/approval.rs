@@ -1,0 +1,124 @@
+//! Approves or denies tool calls, because the clients of this door cannot be asked.
+
+use std::time::Duration;
+
+use kontekst_agent::{
+    AgentCore, Run, ToolOptions,
+    protocol::{AfterDenial, Command, ProposedCall},
+};
+use kontekst_core::CallId;
+use kontekst_store::config::{HttpApproval, HttpConfig};
+
+/// The time that a person has to decide. After that, the call is denied.
+const DECISION_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The tools that change nothing and send nothing to another machine.
+const READ_ONLY_TOOLS: [&str; 3] = ["list_files", "read_file", "search_files"];
+
+/// Decides on the tool calls of one run.
+pub(super) struct Approver {
+    core: AgentCore,
+    policy: HttpApproval,
+}
+
+impl Approver {
+    pub(super) fn new(core: &AgentCore) -> Self {
+        Self { core: core.clone(), policy: core.config().http.approval }
+    }
+
+    /// Sends the decisions that need no person, and denies the other calls after [`DECISION_TIMEOUT`]. Returns the calls
+    /// that were denied at once, with the reasons.
+    pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) -> Vec<(CallId, String)> {
+        let mut denied = Vec::new();
+        for proposed in calls {
+            match decision(self.policy, proposed) {
+                Some(command) => {
+                    if let Command::Deny { call, reason, .. } = &command {
+                        denied.push((call.clone(), reason.clone()));
+                    }
+                    run.send(command);
+                }
+                None => {
+                    let (core, run, call) = (self.core.clone(), run.id().clone(), proposed.call.id.clone());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(DECISION_TIMEOUT).await;
+                        core.decide(&run, &call, deny(&call, "no decision was made in time".to_owned()));
+                    });
+                }
+            }
+        }
+        denied
+    }
+}
+
+/// Returns the options of a run's tools that follow from how calls are approved here.
+pub(super) fn tool_options(config: &HttpConfig) -> ToolOptions {
+    ToolOptions {
+        commands: config.commands,
+        headless: config.approval != HttpApproval::Ask,
+        // A rule does not widen what the configuration lets this door do.
+        client_decides: config.approval == HttpApproval::ReadOnly,
+        ..ToolOptions::default()
+    }
+}
+
+fn deny(call: &CallId, reason: String) -> Command {
+    Command::Deny { call: call.clone(), reason, then: AfterDenial::Continue }
+}
+
+/// Returns the decision on one call: an approval, a denial with a reason that the model reads, or `None` if a person
+/// decides.
+///
+/// Automatic approval never covers a call with a caution from its tool, such as writing a file that runs code, and none
+/// about which a rule of the user asks.
+fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
+    let denial = |reason: String| Some(deny(&call.call.id, reason));
+    match (policy, call.caution.as_ref().or(call.asked_by.as_ref())) {
+        (HttpApproval::Ask, _) => None,
+        (_, Some(caution)) => denial(format!("automatic approval does not cover this: {caution}")),
+        (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => denial(
+            "only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned(),
+        ),
+        (HttpApproval::Auto | HttpApproval::ReadOnly, None) => Some(Command::Approve(call.call.id.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kontekst_core::{CallId, ToolCall};
+    use kontekst_tools::Effect;
+
+    use super::*;
+
+    fn call(name: &str, caution: Option<&str>) -> ProposedCall {
+        let call = ToolCall { id: CallId::new("c"), name: name.to_owned(), arguments: "{}".to_owned() };
+        ProposedCall {
+            unchanged_since_parked: None,
+            call,
+            preview: String::new(),
+            caution: caution.map(str::to_owned),
+            effect: Effect::default(),
+            command: None,
+            asked_by: None,
+            rules: Vec::new(),
+            subagent: None,
+        }
+    }
+
+    #[test]
+    fn each_policy_approves_only_its_calls() {
+        let approved = |policy, name, caution| {
+            decision(policy, &call(name, caution)).map(|command| matches!(command, Command::Approve(_)))
+        };
+        for (policy, read, write) in
+            [(HttpApproval::Auto, Some(true), Some(true)), (HttpApproval::ReadOnly, Some(true), Some(false))]
+        {
+            assert_eq!(approved(policy, "read_file", None), read);
+            assert_eq!(approved(policy, "write_file", None), write);
+            assert_eq!(approved(policy, "web_fetch", None), write);
+            assert_eq!(approved(policy, "write_file", Some("runs code")), Some(false));
+            assert_eq!(approved(policy, "read_file", Some("odd")), Some(false));
+        }
+        assert_eq!(approved(HttpApproval::Ask, "read_file", None), None);
+    }
+}

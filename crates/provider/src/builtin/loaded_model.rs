@@ -1,0 +1,176 @@
+//! A model in memory, with the queue in front of it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use kontekst_core::{AnswerOption, Cancel, JsonSchema, ModelIdentity};
+
+use crate::{
+    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
+    slots::{SlotError, Slots},
+};
+
+/// A loaded model. It answers one request at a time.
+pub(super) struct LoadedModel {
+    name: String,
+    /// `None` for the model that is part of the program.
+    file: Option<PathBuf>,
+    context_window: Option<u32>,
+    /// `None` once the model is unloaded.
+    model: Mutex<Option<Arc<dyn Provider>>>,
+    slots: Slots,
+    last_used: Mutex<Instant>,
+    /// Cancelled when the model is unloaded.
+    unloaded: Cancel,
+}
+
+impl LoadedModel {
+    pub(super) fn new(name: String, model: Arc<dyn Provider>) -> Self {
+        Self {
+            name,
+            file: None,
+            context_window: model.window(),
+            model: Mutex::new(Some(model)),
+            slots: Slots::new(1),
+            last_used: Mutex::new(Instant::now()),
+            unloaded: Cancel::new(),
+        }
+    }
+
+    pub(super) fn of_file(self, file: &Path) -> Self {
+        Self { file: Some(file.to_owned()), ..self }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn context_window(&self) -> Option<u32> {
+        self.context_window
+    }
+
+    pub(super) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Notes that the model is used now.
+    pub(super) fn touch(&self) {
+        *self.last_used() = Instant::now();
+    }
+
+    /// Returns how long the model has been unused. Zero while it answers.
+    pub(super) fn idle_time(&self) -> Duration {
+        self.last_used().elapsed().min(self.slots.idle_time())
+    }
+
+    /// Refuses new requests, and frees the memory as soon as the current request has ended.
+    pub(super) fn unload(&self) {
+        self.slots.close();
+        self.lock().take();
+        self.unloaded.cancel();
+    }
+
+    /// Cancelled when the model is unloaded.
+    pub(super) fn unloaded(&self) -> &Cancel {
+        &self.unloaded
+    }
+
+    fn last_used(&self) -> MutexGuard<'_, Instant> {
+        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Provider>>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn model(&self) -> Option<Arc<dyn Provider>> {
+        self.lock().clone()
+    }
+}
+
+/// A loaded model as one run has it.
+pub(super) struct InProcess {
+    pub(crate) model: Arc<LoadedModel>,
+    /// A line that the user of the run should read.
+    pub(crate) notice: Option<String>,
+}
+
+impl Provider for InProcess {
+    fn generate(
+        &self,
+        request: &ChatRequest,
+        cancel: &Cancel,
+        sink: &mut dyn FnMut(Delta),
+    ) -> Result<Turn, ProviderError> {
+        let on_wait = &mut |position| sink(Delta::Progress(Progress::Queued { position }));
+        let permit = self.model.slots.acquire(request.session.as_ref(), cancel, on_wait);
+        let _permit = permit.map_err(|error| match error {
+            SlotError::Cancelled => ProviderError::Cancelled,
+            SlotError::Closed => unloaded(),
+        })?;
+        let model = self.model.model().ok_or_else(unloaded)?;
+        let turn = model.generate(request, cancel, sink);
+        self.model.touch();
+        turn
+    }
+
+    fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+        let estimate = |text: &&str| u32::try_from(text.len() / 4).unwrap_or(u32::MAX);
+        match self.model.model() {
+            Some(model) => model.count_tokens(texts, cancel),
+            None => texts.iter().map(estimate).collect(),
+        }
+    }
+
+    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
+        self.model.model().map_or(0, |model| model.template_tokens(messages, cancel))
+    }
+
+    fn window(&self) -> Option<u32> {
+        self.model.context_window
+    }
+
+    fn can_force_tool(&self) -> bool {
+        true
+    }
+
+    fn supports(&self, option: AnswerOption) -> bool {
+        self.model.model().is_none_or(|model| model.supports(option))
+    }
+
+    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
+        self.model.model()?.not_held(schema)
+    }
+
+    fn works_in_steps(&self, tool_role: ToolRole) -> bool {
+        self.model.model().is_some_and(|model| model.works_in_steps(tool_role))
+    }
+
+    fn parameters(&self) -> Option<u64> {
+        self.model.model().and_then(|model| model.parameters())
+    }
+
+    fn identity(&self) -> Option<ModelIdentity> {
+        self.model.file.clone().map(ModelIdentity::File)
+    }
+
+    fn slots(&self) -> usize {
+        self.model.slots.limit()
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.notice.clone()
+    }
+}
+
+fn unloaded() -> ProviderError {
+    ProviderError::Unreachable {
+        endpoint: "the built-in engine".to_owned(),
+        started: false,
+        source: io::Error::new(io::ErrorKind::NotConnected, "its model was unloaded"),
+    }
+}

@@ -1,0 +1,104 @@
+//! A model on a server, and what is known about the two.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use kontekst_core::AnswerFormat;
+
+use super::{calling::Calling, probe::Capabilities, refusals::Refusals, server::Server, server_kind};
+
+use crate::{ChatRequest, ToolRole, chat::steps};
+
+/// A model on a server.
+pub(super) struct ServedModel {
+    pub(super) server: Arc<Server>,
+    /// The name that requests carry.
+    pub(super) model: String,
+    pub(super) capabilities: Capabilities,
+    /// The parts of a request that the server has refused so far.
+    refusals: Mutex<Refusals>,
+    /// The number of the model's parameters. The server is asked once, when it matters.
+    parameters: OnceLock<Option<u64>>,
+    /// The server is asked once, when a prompt has an image.
+    takes_images: OnceLock<bool>,
+}
+
+impl ServedModel {
+    pub(super) fn new(server: Arc<Server>, model: String, capabilities: Capabilities) -> Self {
+        Self {
+            server,
+            model,
+            capabilities,
+            refusals: Mutex::default(),
+            parameters: OnceLock::new(),
+            takes_images: OnceLock::new(),
+        }
+    }
+
+    /// Returns true if the chat template has no tools, or the server refused them.
+    pub(super) fn needs_tools_in_prompt(&self) -> bool {
+        !self.capabilities.supports_tools || self.refusals().tools
+    }
+
+    /// Returns the number of tokens that the answer may take: what the prompt leaves of the window, because some
+    /// servers refuse a request that could not fit.
+    pub(super) fn max_tokens(&self, request: &ChatRequest) -> u32 {
+        let Capabilities { is_llama_cpp, window, .. } = self.capabilities;
+        let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
+        // A prompt that was only estimated may be longer.
+        let margin = if is_llama_cpp { 0 } else { request.prompt_tokens / 8 };
+        let left = window.saturating_sub(request.prompt_tokens).saturating_sub(margin);
+        request.max_tokens.min(left).max(1)
+    }
+
+    /// Returns the way in which the model calls the tools of a request.
+    pub(super) fn calling(&self, request: &ChatRequest) -> Calling {
+        match request.tool_role {
+            ToolRole::Native => Calling::Native,
+            ToolRole::Prompted => Calling::Text,
+            role if can_be_step(request) && self.works_in_steps(role) => Calling::Steps,
+            ToolRole::Text | ToolRole::Auto | ToolRole::Steps if self.needs_tools_in_prompt() => {
+                Calling::Text
+            }
+            ToolRole::Text | ToolRole::Auto | ToolRole::Steps => Calling::Native,
+        }
+    }
+
+    /// Returns true if the answers of an agent with this setting are steps.
+    pub(super) fn works_in_steps(&self, tool_role: ToolRole) -> bool {
+        let is_refused = self.refusals().steps;
+        !is_refused
+            && match tool_role {
+                ToolRole::Steps => true,
+                ToolRole::Auto => self.parameters().is_some_and(|count| count < steps::SMALL_MODEL),
+                ToolRole::Native | ToolRole::Text | ToolRole::Prompted => false,
+            }
+    }
+
+    /// Returns the number of the model's parameters, if the server says it.
+    pub(super) fn parameters(&self) -> Option<u64> {
+        *self.parameters.get_or_init(|| {
+            let (server, kind) = (&self.server, self.capabilities.server_kind);
+            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
+            server_kind::parameters(kind, server.client(), model, server.timing().probe)
+        })
+    }
+
+    /// Returns false if the server says that its model cannot see.
+    pub(super) fn takes_images(&self) -> bool {
+        *self.takes_images.get_or_init(|| {
+            let (server, kind) = (&self.server, self.capabilities.server_kind);
+            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
+            server_kind::takes_images(kind, server.client(), model, server.timing().probe).unwrap_or(true)
+        })
+    }
+
+    /// Returns what the server has refused so far. It is learned there, too.
+    pub(super) fn refusals(&self) -> MutexGuard<'_, Refusals> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns true if the answer to a request can be a step. One with a format of its own cannot.
+fn can_be_step(request: &ChatRequest) -> bool {
+    request.options.format == AnswerFormat::Text && steps::can_call(&request.tools)
+}

@@ -1,0 +1,209 @@
+//! Looks for a model server on this machine, on the ports that such servers listen on by default.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    sync::{Arc, Mutex, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use kontekst_core::Cancel;
+
+use super::server_owner;
+
+use crate::{
+    endpoint::Endpoint,
+    openai::{ServerClient, Timing},
+};
+
+/// The ports in the order in which servers on them are preferred: llama.cpp up to 2026 (8080) and after (9931), Ollama,
+/// LM Studio, vLLM. Source: the documentation of each.
+pub const PORTS: [u16; 5] = [8080, 9931, 11434, 1234, 8000];
+
+/// The longest wait for a server that accepts the connection. A port on which nobody listens refuses at once.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Finds a model server on loopback, and remembers it until it is gone.
+pub(super) struct Discovery {
+    ports: Vec<u16>,
+    /// The configured size of the context window.
+    context_size: Option<u32>,
+    timing: Timing,
+    found: Mutex<Option<Found>>,
+    /// The reasons why servers on some of the ports must not be used, with one sentence each.
+    refusals: Mutex<Vec<String>>,
+}
+
+/// The server that was found.
+#[derive(Clone)]
+pub(super) struct Found {
+    port: u16,
+    /// One endpoint.
+    pub(crate) endpoints: Arc<[Endpoint]>,
+    /// The names of its models. Empty while it is loading its first one.
+    models: Vec<String>,
+}
+
+impl Found {
+    /// Returns false if the server has other models only. A llama-server answers with its model whatever the name is, so
+    /// this decides only between the server and a file of that name.
+    pub(super) fn may_serve(&self, model: &str) -> bool {
+        let plain = |name: &str| {
+            let file = name.rsplit('/').next().unwrap_or(name);
+            file.strip_suffix(".gguf").unwrap_or(file).to_owned()
+        };
+        self.models.is_empty()
+            || self.models.iter().any(|known| known == model || plain(known) == plain(model))
+    }
+}
+
+impl Discovery {
+    pub(super) fn new(ports: Vec<u16>, context_size: Option<u32>, timing: Timing) -> Self {
+        Self { ports, context_size, timing, found: Mutex::default(), refusals: Mutex::default() }
+    }
+
+    pub(super) fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Returns why servers on some of the ports must not be used, with one sentence each.
+    pub(super) fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the server that was found last, and looks for one if there is none, it failed since, or another user has
+    /// its port now. Takes a few milliseconds if nobody listens, and at most [`PATIENCE`].
+    pub(super) fn server(&self, cancel: &Cancel) -> Option<Found> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let can_be_used = |found: &&Found| {
+            found.endpoints[0].is_healthy() && server_owner::refusal(address(found.port)).is_none()
+        };
+        if let Some(found) = found.as_ref().filter(can_be_used) {
+            return Some(found.clone());
+        }
+        let mut refusals = Vec::new();
+        let winner = search(&self.ports, cancel, &mut refusals);
+        refusals.iter().for_each(|refusal| tracing::warn!("{refusal}"));
+        *self.refusals.lock().unwrap_or_else(PoisonError::into_inner) = refusals;
+        *found = winner.map(|(port, models)| {
+            let known = found.take().filter(|known| known.port == port).map(|known| known.endpoints);
+            let endpoints = known.unwrap_or_else(|| {
+                let url = format!("http://127.0.0.1:{port}");
+                tracing::info!(url, "found a model server");
+                // No key: the configuration does not name this server.
+                Arc::new([Endpoint::new(&url, None, self.context_size, self.timing)])
+            });
+            Found { port, endpoints, models }
+        });
+        found.clone()
+    }
+}
+
+/// The answer at one of the ports that are asked.
+#[derive(Clone, PartialEq)]
+enum PortAnswer {
+    Awaited,
+    /// No server that can be used answers there.
+    NoModel,
+    /// The names of the models of a server, none if it is loading one.
+    Models(Vec<String>),
+}
+
+/// A model server on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundServer {
+    pub url: String,
+    /// The names of its models. Empty while it is loading its first one.
+    pub models: Vec<String>,
+    /// The reason why it is not used, as one sentence.
+    pub refusal: Option<String>,
+}
+
+/// Returns all model servers on these ports, in their order. Takes half a second at most.
+pub fn find_servers(ports: &[u16]) -> Vec<FoundServer> {
+    let stop = Cancel::new();
+    let ask = |port: u16| {
+        let models = models_at(port, &stop)?;
+        let refusal = server_owner::refusal(address(port));
+        Some(FoundServer { url: format!("http://{}", address(port)), models, refusal })
+    };
+    thread::scope(|scope| {
+        let asked: Vec<_> = ports.iter().map(|&port| scope.spawn(move || ask(port))).collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+    })
+}
+
+/// Asks all ports at once and returns the first of them, in their order, that has a model server with a model, and the
+/// names of its models. Adds to `refusals` why a server must not be used.
+fn search(ports: &[u16], cancel: &Cancel, refusals: &mut Vec<String>) -> Option<(u16, Vec<String>)> {
+    let deadline = Instant::now() + PATIENCE;
+    let stop = cancel.child();
+    let (sender, answers) = mpsc::channel();
+    let mut results = vec![PortAnswer::Awaited; ports.len()];
+    thread::scope(|scope| {
+        for (at, &port) in ports.iter().enumerate() {
+            let (sender, stop) = (sender.clone(), &stop);
+            let ask = move || {
+                let models = models_at(port, stop);
+                let refusal = models.as_ref().and_then(|_| server_owner::refusal(address(port)));
+                sender.send((at, models, refusal)).unwrap_or_default();
+            };
+            let thread = thread::Builder::new().name("find-server".to_owned());
+            if thread.spawn_scoped(scope, ask).is_err() {
+                results[at] = PortAnswer::NoModel;
+            }
+        }
+        loop {
+            let Some(at) = results.iter().position(|result| *result != PortAnswer::NoModel) else {
+                stop.cancel();
+                return None;
+            };
+            if let PortAnswer::Models(models) = &mut results[at] {
+                stop.cancel();
+                return Some((ports[at], std::mem::take(models)));
+            }
+            match answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok((at, models, refusal)) => {
+                    let usable = models.filter(|_| refusal.is_none());
+                    results[at] = usable.map_or(PortAnswer::NoModel, PortAnswer::Models);
+                    refusals.extend(refusal);
+                }
+                // Those that have not answered are left out, and the others count.
+                Err(_) => results.iter_mut().for_each(PortAnswer::stop_waiting),
+            }
+        }
+    })
+}
+
+impl PortAnswer {
+    fn stop_waiting(&mut self) {
+        if *self == Self::Awaited {
+            *self = Self::NoModel;
+        }
+    }
+}
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, port))
+}
+
+/// Returns the names of the models of the server at a port, none if it is loading one, or `None` if no server that can
+/// be used answers there.
+fn models_at(port: u16, stop: &Cancel) -> Option<Vec<String>> {
+    let address = address(port);
+    drop(TcpStream::connect_timeout(&address, PATIENCE).ok()?); // costs much less than a request
+    let client = ServerClient::new(&format!("http://{address}"), None, PATIENCE);
+    let (status, body) = client.request("/v1/models", None, stop, PATIENCE).ok()?;
+    let answer = serde_json::from_slice::<Value>(&body).ok()?;
+    if status == 503 && answer["error"]["message"] == "Loading model" {
+        return Some(Vec::new());
+    }
+    let list = answer["data"].as_array().filter(|_| status == 200)?;
+    // The HTTP API of a kontekst lists its agents, and would ask itself.
+    let is_kontekst = list.iter().any(|entry| entry["owned_by"] == "kontekst");
+    let names = list.iter().filter_map(|entry| entry["id"].as_str());
+    let names: Vec<String> = names.take(super::MAX_NAMES).map(str::to_owned).collect();
+    (!names.is_empty() && !is_kontekst).then_some(names)
+}

@@ -1,0 +1,17 @@
+//! What kontekst keeps below `~/.kontekst`: the configuration, sessions, the journal, parked runs, skills, and the logs of
+//! subagents.
+
+// Tests may be longer.
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
+pub mod config;
+pub mod journal;
+pub mod parked;
+pub mod sessions;
+pub mod skills;
+pub mod subagent_log;
+
+#[cfg(test)]
+#[path = "../../../tests/it/hostile_input.rs"]
+#[allow(dead_code, reason = "each crate uses a part of it")]
+mod hostile_input;

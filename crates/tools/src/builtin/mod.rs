@@ -1,0 +1,78 @@
+//! The tools that are built into the daemon.
+
+mod args;
+pub(super) mod diff;
+mod edit_file;
+mod elsewhere;
+mod failure;
+#[cfg(test)]
+mod file_tests;
+mod help;
+mod left_out;
+mod list_files;
+mod not_found_hint;
+mod opening;
+mod read_file;
+mod replacement;
+mod run_command;
+mod search_files;
+mod target_file;
+mod walk;
+mod web_fetch;
+mod write_file;
+
+use std::sync::Arc;
+
+use kontekst_core::OwnListeners;
+use kontekst_store::config::ToolsConfig;
+
+use crate::Tool;
+use failure::{Failure, outcome};
+pub use help::{file_exists, readable_text};
+pub use opening::{OpenedFile, Opening, opening};
+pub use run_command::{RUN_COMMAND, run_command};
+
+/// The maximum output of one call, in bytes. More text would only push the conversation out of the
+/// context window.
+const MAX_OUTPUT: usize = 256 * 1024;
+
+/// Returns `read_file`, `write_file`, `edit_file`, `list_files`, `search_files` and `web_fetch`, always in this order.
+///
+/// `own_listeners` are the addresses that `web_fetch` does not connect to.
+pub fn all(config: &ToolsConfig, own_listeners: &OwnListeners) -> Vec<Arc<dyn Tool>> {
+    let limit = config.file.max_size_bytes;
+    vec![
+        Arc::new(read_file::ReadFile),
+        Arc::new(write_file::WriteFile { limit }),
+        Arc::new(edit_file::EditFile { limit }),
+        Arc::new(list_files::ListFiles),
+        Arc::new(search_files::SearchFiles),
+        Arc::new(web_fetch::WebFetch::new(&config.web, own_listeners.clone())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_short_and_always_the_same() {
+        let text = || {
+            let tools = all(&ToolsConfig::default(), &OwnListeners::default());
+            let functions: Vec<_> = tools
+                .iter()
+                .map(|tool| tool.def())
+                .map(|def| {
+                    json!({"type": "function", "function": {
+                        "name": def.name, "description": def.description, "parameters": def.parameters}})
+                })
+                .collect();
+            serde_json::to_string(&functions).unwrap()
+        };
+        assert_eq!(text(), text());
+        // The definitions are part of every prompt, and the default context window has only 4096 tokens.
+        assert!(text().len() <= 3500, "{} bytes", text().len());
+    }
+}

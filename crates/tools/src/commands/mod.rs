@@ -1,0 +1,77 @@
+//! Command lines: which commands they run, which of them need no question, and how they are run.
+
+mod concurrent;
+mod environment;
+mod known;
+mod line;
+mod linked_worktree;
+mod named;
+mod new_names;
+mod output;
+mod preview;
+mod reading;
+mod removal;
+mod rules;
+mod runner;
+
+pub use environment::{CallerEnvironment, passed_on};
+pub(super) use rules::Rule;
+pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
+
+use crate::{CommandPreview, Effect, PreviewedCommand, Proposal, WorkDir, Workspace, tree};
+use line::CommandLine;
+use reading::FreeReading;
+
+impl CommandRunner {
+    /// Returns what is known of a line that needs no question, because both layers hold it and it only reads.
+    fn free_reading(&self, line: Option<&CommandLine>, workspace: &Workspace) -> Option<FreeReading> {
+        line.filter(|_| self.is_sealed()).and_then(|line| reading::free(line, workspace))
+    }
+
+    /// Describes a line for a person and for the policy.
+    pub fn propose(&self, line: &str, seconds: u64, work_dir: &WorkDir) -> Proposal {
+        let read = line::read(line);
+        let not_covered = tree::not_covered(work_dir).note();
+        let others = self.other_writes(work_dir.workspace());
+        let free = self.free_reading(read.as_ref().ok(), work_dir.workspace());
+        let confinement = match &free {
+            Some(_) => format!("In the sandbox: it changes nothing, no network, at most {seconds} s."),
+            None => format!("{}, at most {seconds} s.{others}{not_covered}", self.confinement()),
+        };
+        let preview = preview::preview(line, read.as_ref().map_err(|reason| *reason), &confinement);
+        let named = match &read {
+            Ok(read) if self.takes_back() && !rules::only_reads(read) => named::new_names(read, work_dir),
+            _ => Vec::new(),
+        };
+        let caution = match (&read, self.unconfined(), named.first()) {
+            (Err(reason), ..) => Some(format!("what the line runs is not known: {reason}")),
+            (Ok(_), Some(missing), _) => Some(format!("the sandbox is not complete: {missing}")),
+            (Ok(_), None, Some((path, reason))) => {
+                Some(format!("{path} {reason} (a protected name), and an approval lets the command write it"))
+            }
+            (Ok(_), None, None) => None,
+        };
+        let Ok(read) = read else {
+            return Proposal {
+                preview,
+                caution,
+                command: Some(CommandPreview::default()),
+                ..Proposal::default()
+            };
+        };
+        let previewed = read.commands.iter().map(|command| PreviewedCommand {
+            words: command.words.clone(),
+            prefix: command.words.as_deref().and_then(rules::prefix),
+        });
+        let command = CommandPreview {
+            only_reads: rules::only_reads(&read),
+            names: named.into_iter().map(|(path, _)| path).collect(),
+            prefixes: Vec::new(),
+            commands: previewed.collect(),
+            is_plain: read.is_plain,
+            is_sealed: self.is_sealed(),
+        };
+        let effect = if free.is_some() { Effect::Reads } else { Effect::Unknown };
+        Proposal { preview, caution, command: Some(command), effect, ..Proposal::default() }
+    }
+}
