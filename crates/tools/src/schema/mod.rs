@@ -2,7 +2,6 @@
 
 mod arguments;
 mod coerce;
-mod usage;
 
 use std::collections::HashMap;
 
