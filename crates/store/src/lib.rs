@@ -1,5 +1,4 @@
-//! What kontekst keeps below `~/.kontekst`: the configuration, sessions, the journal, parked runs, skills, and the logs of
-//! subagents.
+//! Files below `~/.kontekst`: the configuration, sessions, the journal, parked runs, skills, and the logs of subagents.
 
 // Tests may be longer.
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
