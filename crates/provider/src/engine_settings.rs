@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 /// The configuration of models in this process.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "builtin"), expect(dead_code, reason = "nothing reads it without an engine"))]
 pub(crate) struct Settings {
     /// The size of the context window, in tokens. `None` is what the model was trained for, as far as memory allows.
     pub(crate) context_size: Option<u32>,

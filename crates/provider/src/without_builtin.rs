@@ -9,28 +9,28 @@ use super::{Progress, Provider, ProviderError};
 use kontekst_core::Cancel;
 
 /// See the engine's own.
-pub(crate) mod template_process {
+pub mod template_process {
     use std::io::{self, Read, Write};
 
     /// # Errors
     ///
     /// Always.
-    pub(crate) fn render(_: u64, _: u64, _: impl Read, _: impl Write) -> io::Result<()> {
+    pub fn render(_: u64, _: u64, _: impl Read, _: impl Write) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
 /// See the engine's own.
-pub(crate) const ARCHITECTURES: &[&str] = &[];
+pub const ARCHITECTURES: &[&str] = &[];
 
 /// See the engine's own.
-pub(crate) const BYTES: &[u8] = &[];
+pub const BYTES: &[u8] = &[];
 
 /// The engine is part of this program.
-pub(crate) const AVAILABLE: bool = false;
+pub const AVAILABLE: bool = false;
 
 /// See the engine's own.
-pub(crate) const NAME: &str = "builtin";
+pub const NAME: &str = "builtin";
 
 /// See the engine's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
