@@ -9,17 +9,16 @@ use super::{generate::next_answer, route::ask_kind, run::Stop, run_state::RunSta
 /// An answer of the model.
 pub(super) struct NextTurn {
     pub(super) turn: Turn,
-    /// The files that the model says it has changed. `None` unless it ended its task with such a list.
+    /// The files that the model says it has changed. `None` unless it ended its task with such a list. The text of such an answer
+    /// has not been sent to the client yet.
     pub(super) claims: Option<Vec<String>>,
-    /// The text of the answer has not been sent to the client yet.
-    pub(super) is_unsent: bool,
     /// The answer was asked for with what the window holds.
     pub(super) is_of_window: bool,
 }
 
 impl From<Turn> for NextTurn {
     fn from(turn: Turn) -> Self {
-        Self { turn, claims: None, is_unsent: false, is_of_window: true }
+        Self { turn, claims: None, is_of_window: true }
     }
 }
 
@@ -44,7 +43,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
                 let claims = claims.filter_map(|claim| claim.as_str().map(str::to_owned)).collect();
                 turn.content = args["text"].as_str().unwrap_or_default().to_owned();
                 turn.calls.clear();
-                return Ok(NextTurn { claims: Some(claims), is_unsent: true, ..turn.into() });
+                return Ok(NextTurn { claims: Some(claims), ..turn.into() });
             }
             _ if !asked_again && whole_file::writes_again(run, &turn) => asked_again = true,
             _ => {

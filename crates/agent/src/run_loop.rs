@@ -174,7 +174,7 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
         let calls = check_calls(run, &mut next.turn).await?;
         let is_answer = next.turn.calls.is_empty();
         let judged = if is_answer { judge_answer(run, &next) } else { Ok(None) };
-        if is_answer && next.is_unsent && matches!(judged, Ok(None)) {
+        if next.claims.is_some() && matches!(judged, Ok(None)) {
             run.io.send(Event::Text(next.turn.content.clone())).await?;
         }
         record_answer(run, &next).await?;
