@@ -1,7 +1,7 @@
 //! A session that one run has open for appending.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -222,6 +222,17 @@ fn options() -> OpenOptions {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     options.read(true).append(true).mode(0o600).custom_flags(flags);
     options
+}
+
+/// A run that failed before anything was stored leaves no empty session behind.
+impl Drop for SessionLog {
+    fn drop(&mut self) {
+        let is_empty = || self.file.metadata().is_ok_and(|metadata| metadata.len() == 0);
+        if !matches!(self.dir, DirEntry::OnDisk) && is_empty() {
+            fs::remove_file(self.path.with_extension("meta.json")).ok();
+            fs::remove_file(&self.path).ok();
+        }
+    }
 }
 
 /// Opens and locks a session, which is created if it does not exist. Also returns whether it is new.

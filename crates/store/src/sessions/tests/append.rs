@@ -50,6 +50,24 @@ fn a_session_is_open_only_once_at_a_time() {
 }
 
 #[test]
+fn a_run_that_stored_nothing_leaves_no_session() {
+    let test = TestSessions::new();
+    for stores in [false, true] {
+        let mut log = test.open();
+        test.sessions.set_title(&test.id, "t").unwrap();
+        if stores {
+            append(&mut log, &[text(Role::User, "a", 1)]);
+        }
+        drop(log);
+        assert_eq!(test.files().len(), if stores { 2 } else { 0 });
+    }
+    // One that others have made stays, even if it is empty.
+    test.write("");
+    drop(test.open());
+    assert_eq!(test.files().len(), 2);
+}
+
+#[test]
 fn a_torn_end_is_moved_to_a_file_of_its_own() {
     let test = TestSessions::new();
     test.write("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"us");

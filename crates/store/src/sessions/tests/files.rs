@@ -58,7 +58,7 @@ fn a_listing_has_ids_agents_and_the_active_session() {
 #[test]
 fn unknown_metadata_keys_are_kept() {
     let test = TestSessions::new();
-    test.open();
+    test.write("");
     let path = test.home.sessions().join("s.meta.json");
     fs::write(&path, "{\"title\":\"x\",\"default_agent\":\"old\"}").unwrap();
     test.sessions.set_default_agent(&test.id, &"new".parse().unwrap()).unwrap();
@@ -74,9 +74,9 @@ fn unknown_metadata_keys_are_kept() {
 fn deleting_the_active_session_needs_force_and_leaves_none_active() {
     let test = TestSessions::new();
     assert!(matches!(test.sessions.delete(&test.id, true), Err(SessionError::NotFound(_))));
-    test.open();
+    test.write("");
     let other: SessionId = "s.torn-1".parse().unwrap();
-    test.sessions.open(&other).unwrap();
+    append(&mut test.sessions.open(&other).unwrap(), &[text(Role::User, "a", 1)]);
     test.sessions.set_active(&test.id).unwrap();
     test.sessions.set_default_agent(&test.id, &"a".parse().unwrap()).unwrap();
     assert!(matches!(test.sessions.delete(&test.id, false), Err(SessionError::Active(_))));
