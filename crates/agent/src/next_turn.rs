@@ -36,7 +36,7 @@ pub(super) async fn next_turn(run: &mut RunState) -> Result<NextTurn, Stop> {
             return Ok(turn.into());
         }
         match turn.calls.as_slice() {
-            [call] if call.name == MORE_STEP && !run.has_tool(MORE_STEP) && run.offer.offer_all() => {}
+            [call] if call.name == MORE_STEP && !run.has_tool(MORE_STEP) && run.offer.offer_more() => {}
             [call] if call.name == DONE_STEP && !run.has_tool(DONE_STEP) => {
                 let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
                 let claims = args["changed"].as_array().into_iter().flatten();

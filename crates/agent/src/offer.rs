@@ -72,8 +72,13 @@ impl Offer {
         matches!(self.kind, Some(Kind::Write | Kind::Run))
     }
 
-    /// Offers everything from now on. What is to be done may be more than to answer. Returns false if that was so already.
-    pub(super) fn offer_all(&mut self) -> bool {
+    /// Offers more from now on: what reads to a model that wanted to answer only, and everything to others. Small models ask
+    /// for more where an answer is all that is wanted, and would run a command for it. Returns false if all is offered already.
+    pub(super) fn offer_more(&mut self) -> bool {
+        if self.kind == Some(Kind::Talk) {
+            self.kind = Some(Kind::Read);
+            return true;
+        }
         self.kind = self.kind.map(|_| Kind::Run);
         !std::mem::replace(&mut self.offers_all, true)
     }
@@ -191,9 +196,11 @@ mod tests {
         run.offer_edits();
         assert_eq!(withheld(&mut run, "x"), ["fetch"]);
         let mut talk = offer(Kind::Talk);
-        talk.offer_all();
+        assert!(talk.offer_more());
+        assert_eq!(withheld(&mut talk, "x"), ["write", "edit", "run", "fetch"]);
+        assert!(talk.offer_more());
         assert_eq!(withheld(&mut talk, "x"), [""; 0]);
-        assert!(talk.is_of_work());
+        assert!(talk.is_of_work() && !talk.offer_more());
     }
 
     #[test]
