@@ -12,17 +12,19 @@ fn with_tool() -> ChatRequest {
 }
 
 /// Starts a server that refuses a chat if `refusal` returns a message for its body.
-fn refusing(refusal: impl Fn(&Value) -> Option<&'static str> + Send + 'static) -> FakeLlama {
+fn refusing<T: Into<Value>>(mut refusal: impl FnMut(&Value) -> Option<T> + Send + 'static) -> FakeLlama {
     let setup = Setup { llama: false, ..Setup::default() };
     FakeLlama::with(setup, []).replay(move |request| {
         if !request.is_chat() {
             return None;
         }
         Some(match refusal(&request.body) {
-            Some(message) => Reply::json(
-                400,
-                &json!({"object": "error", "message": message, "type": "BadRequestError", "param": null, "code": 400}),
-            ),
+            Some(message) => {
+                let message: Value = message.into();
+                let error =
+                    json!({"object": "error", "message": message, "type": "BadRequestError", "code": 400});
+                Reply::json(400, &error)
+            }
             None => Reply::text("ok"),
         })
     })
@@ -103,15 +105,21 @@ fn images_of_earlier_prompts_are_left_out_where_a_server_refuses_them() {
 
 #[test]
 fn a_limit_that_does_not_fit_beside_the_prompt_is_lowered() {
-    let fake = refusing(|body| {
-        (body["max_tokens"].as_u64() != Some(3196)).then_some(
-            "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 4096 \
-             tokens and your request has 900 input tokens (4096 > 4096 - 900).",
-        )
-    });
-    let request = ChatRequest { max_tokens: 4096, ..prompt("hi") };
-    assert_eq!(ask(&connect(&fake.url(), TIMING), &request).0.unwrap().content, "ok");
-    assert_eq!(fake.chats().len(), 2);
+    // The second server counts the prompt anew for each request.
+    for (counts, asked) in [([900].as_slice(), 2), (&[900, 950, 1000], 4)] {
+        let count = |tokens: u64| {
+            format!(
+                "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is \
+                 4096 tokens and your request has {tokens} input tokens (4096 > 4096 - {tokens})."
+            )
+        };
+        let mut refusals = counts.iter().map(|tokens| count(*tokens)).collect::<Vec<_>>().into_iter();
+        let fake = refusing(move |_| refusals.next());
+        let request = ChatRequest { max_tokens: 4096, ..prompt("hi") };
+        assert_eq!(ask(&connect(&fake.url(), TIMING), &request).0.unwrap().content, "ok");
+        let last = fake.chats().last().unwrap()["max_tokens"].as_u64();
+        assert_eq!((fake.chats().len(), last), (asked, Some(4096 - counts.last().unwrap())));
+    }
 }
 
 #[test]
@@ -122,7 +130,7 @@ fn names_and_ids_that_a_strict_server_refuses_are_not_sent_to_it() {
     let fake = FakeLlama::start([Reply::deltas([json!({"tool_calls": [call]})])]);
     let turn = ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
     push_result(&mut request, &turn, "A");
-    let fake = refusing(|_| None);
+    let fake = refusing(|_| None::<String>);
     ask(&connect(&fake.url(), TIMING), &request).0.unwrap();
     let sent = &fake.chats()[0]["messages"][2]["tool_calls"][0];
     assert_eq!(sent["function"]["name"], "read_file");

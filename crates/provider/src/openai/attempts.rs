@@ -28,13 +28,17 @@ const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 /// The largest body of an error response that is read, in bytes.
 const ERROR_BODY_LIMIT: u64 = 1024 * 1024;
 
+/// The most times that one request is sent with a lower `max_tokens`: a server may count the prompt anew each time.
+const MAX_LOWERED: u8 = 3;
+
 /// One request, and how it was changed by the failures so far.
 pub(super) struct Attempts<'a> {
     served: &'a ServedModel,
     request: &'a ChatRequest,
     cancel: &'a Cancel,
     form: RequestForm,
-    has_lowered_max_tokens: bool,
+    /// The times that `max_tokens` was lowered.
+    lowered_max_tokens: u8,
     has_retried_gateway: bool,
     started: Instant,
     loading_wait: Duration,
@@ -71,7 +75,7 @@ impl<'a> Attempts<'a> {
             request,
             cancel,
             form,
-            has_lowered_max_tokens: false,
+            lowered_max_tokens: 0,
             has_retried_gateway: false,
             started: Instant::now(),
             loading_wait: Duration::from_millis(50),
@@ -182,7 +186,7 @@ impl<'a> Attempts<'a> {
         Ok(())
     }
 
-    /// Makes room for a prompt that is longer than estimated, once. vLLM counts what the answer may take as part of
+    /// Makes room for a prompt that is longer than estimated, up to [`MAX_LOWERED`] times. vLLM counts what the answer may take as part of
     /// the overflow, or says how many tokens the prompt takes of the window, so the prompt alone may fit. Returns false if it does
     /// not.
     fn lower_max_tokens(&mut self, prompt_tokens: u32, window: u32) -> bool {
@@ -192,10 +196,10 @@ impl<'a> Attempts<'a> {
             _ => most.saturating_sub(prompt_tokens.saturating_sub(window)),
         };
         let helps = !self.served.capabilities.is_llama_cpp
-            && !self.has_lowered_max_tokens
+            && self.lowered_max_tokens < MAX_LOWERED
             && (1..most).contains(&fitting);
         if helps {
-            self.has_lowered_max_tokens = true;
+            self.lowered_max_tokens += 1;
             self.form.max_tokens = fitting;
         }
         helps
