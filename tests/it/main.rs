@@ -6,6 +6,7 @@ mod agent_core;
 mod attached;
 #[cfg(feature = "builtin")]
 mod builtin;
+mod certificates;
 mod chat;
 mod commands;
 mod completions;
