@@ -260,7 +260,7 @@ async fn record_answer(run: &mut RunState, next: &NextTurn) -> Result<(), Stop> 
         reasoning: turn.reasoning.clone(),
         calls: turn.calls.clone(),
         context: Box::new(run.messages.snapshot(turn.usage)),
-        model: run.model.provider.identity().map(|model| model.name()).unwrap_or_default(),
+        model: run.model.provider.capabilities().identity.map(|model| model.name()).unwrap_or_default(),
     };
     run.io.send(completed).await
 }

@@ -26,7 +26,7 @@ pub(super) async fn check_calls(run: &mut RunState, turn: &mut Turn) -> Result<V
         Some((index, tool))
     });
     if let Some((index, tool)) = broken
-        && run.model.provider.can_force_tool()
+        && run.model.provider.capabilities().forced_tool
         // A step fits its tool already, but for the content of a file, which is asked for in another way.
         && !run.model.works_in_steps()
     {

@@ -119,7 +119,7 @@ async fn generate_answer(
     request.options = run.model.options.clone();
     match &request.options.tool_choice {
         ToolChoice::Auto | ToolChoice::None => {}
-        ToolChoice::Function(name) if run.model.provider.can_force_tool() => {
+        ToolChoice::Function(name) if run.model.provider.capabilities().forced_tool => {
             request.force_tool = Some(name.clone());
             request.options.format = AnswerFormat::Text;
             request.options.tool_choice = ToolChoice::Auto;
@@ -161,7 +161,7 @@ pub(crate) async fn generate(
     visibility: Visibility,
 ) -> Result<Turn, GenerateError> {
     let tokens =
-        run.rails.config.thinking_budget.filter(|_| run.model.provider.can_switch_thinking_off());
+        run.rails.config.thinking_budget.filter(|_| run.model.provider.capabilities().thinking_switch);
     let Some(tokens) = tokens else { return generate_once(run, request, visibility, None).await };
     let budget = ThinkingBudget::new(tokens, run.io.cancel().child());
     let answered = generate_once(run, request.clone(), visibility, Some(budget.clone())).await;

@@ -57,7 +57,8 @@ const EXAMPLES: [(&str, &str); 20] = [
 /// Asks the model. Returns `None` if it cannot say. An error of the provider is not one of the run here, because the first step
 /// meets it, too.
 pub(crate) async fn ask_kind(run: &mut RunState) -> Result<Option<Kind>, Stop> {
-    if !run.model.provider.supports(AnswerOption::Format) {
+    let capabilities = run.model.provider.capabilities();
+    if !capabilities.options.contains(&AnswerOption::Format) {
         return Ok(None);
     }
     let mut messages = Vec::new();
@@ -72,7 +73,7 @@ pub(crate) async fn ask_kind(run: &mut RunState) -> Result<Option<Kind>, Stop> {
         tools: Arc::from([]),
         tool_role: ToolRole::Native,
         rescue: false,
-        thinking: !run.model.provider.can_switch_thinking_off(),
+        thinking: !capabilities.thinking_switch,
         prompt_tokens: 0,
         ..run.request(messages, MAX_TOKENS)
     };

@@ -136,7 +136,7 @@ fn text_of_message(message: &Message) -> String {
 /// [`FALLBACK_CONTEXT_SIZE`] tokens.
 fn context_size(shared: &Shared, model: &RunModel, requested: Option<u32>) -> u32 {
     let configured = model.agent.context_size.or(shared.config.context_size);
-    let limit = model.provider.window().or(configured).unwrap_or(FALLBACK_CONTEXT_SIZE);
+    let limit = model.provider.capabilities().window.or(configured).unwrap_or(FALLBACK_CONTEXT_SIZE);
     let wanted = requested.map(|requested| requested.max(MIN_CONTEXT_SIZE)).or(configured);
     wanted.map_or(limit, |wanted| wanted.min(limit))
 }

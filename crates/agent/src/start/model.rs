@@ -3,7 +3,7 @@
 use kontekst_core::{
     AnswerFormat, AnswerOption, AnswerOptions, Image, ModelIdentity, SessionId, ToolChoice, ToolDef,
 };
-use kontekst_provider::{Provider, ToolRole};
+use kontekst_provider::{Capabilities, Provider, ToolRole};
 
 use crate::{
     run::{Event, EventSender, FailureKind, History, RunError},
@@ -54,10 +54,10 @@ pub(crate) fn cache_key(history: &History, session: &SessionId) -> Option<Sessio
 
 /// Returns what the user should know about the model before it is sent anything.
 fn model_notices(provider: &dyn Provider) -> Vec<String> {
-    let remote = provider
-        .remote_server()
+    let Capabilities { remote_server, notice, window_warning, .. } = provider.capabilities();
+    let remote = remote_server
         .map(|server| format!("the model is on another machine: what the run reads is sent to {server}"));
-    provider.notice().into_iter().chain(provider.window_warning()).chain(remote).collect()
+    notice.into_iter().chain(window_warning).chain(remote).collect()
 }
 
 /// Checks that the model can do what is asked of its answer. If it must call a tool and there is only one, that one is
@@ -70,11 +70,12 @@ fn check_options(
     if let (ToolChoice::Required, [only]) = (&options.tool_choice, tools) {
         options.tool_choice = ToolChoice::Function(only.name.clone());
     }
+    let supported = model.provider.capabilities().options;
     let is_supported = |option: AnswerOption| match (option, model.agent.tool_role) {
         // In text there is no such setting. In steps the schema has no answer then.
         (AnswerOption::RequiredTool, ToolRole::Text | ToolRole::Prompted) => false,
-        (AnswerOption::RequiredTool, ToolRole::Steps) => model.provider.supports(AnswerOption::Format),
-        (option, _) => model.provider.supports(option),
+        (AnswerOption::RequiredTool, ToolRole::Steps) => supported.contains(&AnswerOption::Format),
+        (option, _) => supported.contains(&option),
     };
     let unsupported = options.used().find(|option| !is_supported(*option));
     let not_held = match &options.format {
@@ -99,7 +100,7 @@ fn check_options(
 /// Checks that the model can see the images of a prompt.
 fn check_images(model: &RunModel, images: &[Image]) -> Result<(), RunError> {
     let Some(first) = images.first().filter(|_| !model.provider.takes_images()) else { return Ok(()) };
-    let name = match model.provider.identity() {
+    let name = match model.provider.capabilities().identity {
         Some(ModelIdentity::Served { model, .. }) => format!("`{model}`"),
         Some(ModelIdentity::File(file)) => format!("`{}`", file.display()),
         None => "the model that answers here".to_owned(),

@@ -13,7 +13,7 @@ pub(super) fn fill_in(model: &mut RunModel, home: &Home) {
     if model.bare || agent.tool_role != ToolRole::Auto && agent.sampling.temperature.is_some() {
         return;
     }
-    let Some(identity) = model.provider.identity() else { return };
+    let Some(identity) = model.provider.capabilities().identity else { return };
     let profile = Profile::find(home, &identity);
     if agent.tool_role == ToolRole::Auto
         && let Some(calling) =

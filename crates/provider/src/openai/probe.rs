@@ -24,7 +24,7 @@ const ROUTER_SLOTS: usize = 4;
 
 /// The properties of a server and of the model that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct ServerCapabilities {
     /// The server that answers is llama.cpp: it understands its own request fields, counts tokens and reports progress.
     pub is_llama_cpp: bool,
     pub server_kind: ServerKind,
@@ -48,7 +48,7 @@ pub struct Capabilities {
     pub(crate) supports_system_role: bool,
 }
 
-impl Capabilities {
+impl ServerCapabilities {
     /// Those of a server of which nothing is known.
     fn unknown() -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Capabilities {
 /// The result of [`probe`].
 #[derive(Debug)]
 pub enum Probe {
-    Ready(Capabilities),
+    Ready(ServerCapabilities),
     /// The server is still loading its model.
     Loading,
     /// A llama.cpp router that has not loaded this model. `load_model` makes it do so.
@@ -83,7 +83,7 @@ pub enum Probe {
     },
     /// A server that does not say which models it has. `error` is its answer, or that it is silent.
     Unlisted {
-        capabilities: Capabilities,
+        capabilities: ServerCapabilities,
         error: ProviderError,
     },
 }
@@ -134,14 +134,14 @@ pub fn probe(
             let alias = props.model_alias.clone().filter(|alias| !alias.is_empty());
             let found = llama_capabilities(props);
             let only_model = found.file_name().map(str::to_owned).into_iter().chain(alias).collect();
-            return Ok(Probe::Ready(Capabilities { only_model, ..found }));
+            return Ok(Probe::Ready(ServerCapabilities { only_model, ..found }));
         }
         _ => {}
     }
     let (status, body) = match client.request("/v1/models", None, cancel, timeout) {
         // It may still answer chats. Other questions would take as long.
         Err(error) if is_silence(&error) => {
-            return Ok(Probe::Unlisted { capabilities: Capabilities::unknown(), error });
+            return Ok(Probe::Unlisted { capabilities: ServerCapabilities::unknown(), error });
         }
         answer => answer?,
     };
@@ -186,11 +186,11 @@ pub(crate) fn load_model(
     Ok(())
 }
 
-/// Makes a server load a model that [`Capabilities::is_unloaded`], and waits for it, for at most `timeout`. The window is
+/// Makes a server load a model that [`ServerCapabilities::is_unloaded`], and waits for it, for at most `timeout`. The window is
 /// `context_size` tokens where the server lets a client set it. The next [`probe`] tells its window.
 pub(crate) fn load_unloaded(
     client: &ServerClient,
-    found: &Capabilities,
+    found: &ServerCapabilities,
     model: &str,
     context_size: Option<u32>,
     cancel: &Cancel,
@@ -219,11 +219,11 @@ pub(crate) fn load_failure(
     })
 }
 
-fn llama_capabilities(props: Props) -> Capabilities {
+fn llama_capabilities(props: Props) -> ServerCapabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
     let can = |key: &str| caps[key].as_bool().unwrap_or(true);
-    Capabilities {
+    ServerCapabilities {
         is_llama_cpp: true,
         server_kind: ServerKind::LlamaCpp,
         model: None,
@@ -257,7 +257,7 @@ fn probe_routed_model(
     match error_response::from_status(status, &body) {
         _ if status == 200 => {
             let found = llama_capabilities(serde_json::from_slice(&body).unwrap_or_default());
-            Ok(Probe::Ready(Capabilities { model: chosen, ..found }))
+            Ok(Probe::Ready(ServerCapabilities { model: chosen, ..found }))
         }
         // The last message is about an earlier attempt. The file may have been replaced since.
         ProviderError::Status { message, .. }
@@ -291,7 +291,7 @@ fn other_capabilities(
     model: &str,
     cancel: &Cancel,
     timeout: Duration,
-) -> Capabilities {
+) -> ServerCapabilities {
     let Detected { server_kind, model: used, window, is_unloaded } =
         server_kind::detect(list, client, model, cancel, timeout);
     let is_chosen = model.is_empty();
@@ -299,10 +299,10 @@ fn other_capabilities(
         && let Some(props) = llama_swap_props(client, used.as_deref().unwrap_or(model), cancel, timeout)
     {
         let model = used.filter(|_| is_chosen);
-        return Capabilities { server_kind, model, ..llama_capabilities(props) };
+        return ServerCapabilities { server_kind, model, ..llama_capabilities(props) };
     }
     let model = used.filter(|_| is_chosen);
-    Capabilities { server_kind, model, window, is_unloaded, ..Capabilities::unknown() }
+    ServerCapabilities { server_kind, model, window, is_unloaded, ..ServerCapabilities::unknown() }
 }
 
 /// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it

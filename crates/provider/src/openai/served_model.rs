@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kontekst_core::AnswerFormat;
 
-use super::{calling::Calling, probe::Capabilities, refusals::Refusals, server::Server, server_kind};
+use super::{calling::Calling, probe::ServerCapabilities, refusals::Refusals, server::Server, server_kind};
 
 use crate::{ChatRequest, ToolRole, chat::steps};
 
@@ -13,7 +13,7 @@ pub(super) struct ServedModel {
     pub(super) server: Arc<Server>,
     /// The name that requests carry.
     pub(super) model: String,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ServerCapabilities,
     /// The parts of a request that the server has refused so far.
     refusals: Mutex<Refusals>,
     /// The number of the model's parameters. The server is asked once, when it matters.
@@ -23,7 +23,7 @@ pub(super) struct ServedModel {
 }
 
 impl ServedModel {
-    pub(super) fn new(server: Arc<Server>, model: String, capabilities: Capabilities) -> Self {
+    pub(super) fn new(server: Arc<Server>, model: String, capabilities: ServerCapabilities) -> Self {
         Self {
             server,
             model,
@@ -42,7 +42,7 @@ impl ServedModel {
     /// Returns the number of tokens that the answer may take: what the prompt leaves of the window, because some
     /// servers refuse a request that could not fit.
     pub(super) fn max_tokens(&self, request: &ChatRequest) -> u32 {
-        let Capabilities { is_llama_cpp, window, .. } = self.capabilities;
+        let ServerCapabilities { is_llama_cpp, window, .. } = self.capabilities;
         let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
         // A prompt that was only estimated may be longer.
         let margin = if is_llama_cpp { 0 } else { request.prompt_tokens / 8 };
