@@ -10,7 +10,7 @@ use kontekst_core::Cancel;
 use super::{
     error_response,
     http::{ServerClient, Silence},
-    server_kind::{self, Detected, ServerKind, model_list},
+    server_kind::{self, Detected, Questions, ServerKind, model_list},
 };
 
 use crate::ProviderError;
@@ -116,7 +116,8 @@ pub fn probe(
     cancel: &Cancel,
     timeout: Duration,
 ) -> Result<Probe, ProviderError> {
-    let (status, body) = match client.request("/props", None, cancel, timeout) {
+    let questions = Questions { client, cancel, timeout };
+    let (status, body) = match questions.page("/props") {
         Err(error) if is_silence(&error) => (408, Vec::new()),
         answer => answer?,
     };
@@ -128,7 +129,7 @@ pub fn probe(
     }
     match serde_json::from_slice::<Props>(&body) {
         Ok(props) if status == 200 && props.role.as_deref() == Some("router") => {
-            return probe_routed_model(client, model, cancel, timeout);
+            return probe_routed_model(questions, model);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
             let alias = props.model_alias.clone().filter(|alias| !alias.is_empty());
@@ -138,7 +139,7 @@ pub fn probe(
         }
         _ => {}
     }
-    let (status, body) = match client.request("/v1/models", None, cancel, timeout) {
+    let (status, body) = match questions.page("/v1/models") {
         // It may still answer chats. Other questions would take as long.
         Err(error) if is_silence(&error) => {
             return Ok(Probe::Unlisted { capabilities: ServerCapabilities::unknown(), error });
@@ -149,14 +150,14 @@ pub fn probe(
         return Ok(Probe::Loading);
     }
     match model_list(&body).filter(|_| status == 200) {
-        Some(list) => Ok(Probe::Ready(other_capabilities(&list, client, model, cancel, timeout))),
+        Some(list) => Ok(Probe::Ready(other_capabilities(questions, &list, model))),
         None if matches!(status, 401 | 403) => Err(error_response::from_status(status, &body)),
         None => {
             let error = match status {
                 200 => ProviderError::Protocol("it is no list of models".to_owned()),
                 _ => error_response::from_status(status, &body),
             };
-            let capabilities = other_capabilities(&[], client, model, cancel, timeout);
+            let capabilities = other_capabilities(questions, &[], model);
             Ok(Probe::Unlisted { capabilities, error })
         }
     }
@@ -197,7 +198,7 @@ pub(crate) fn load_unloaded(
     timeout: Duration,
 ) {
     let model = found.model.as_deref().unwrap_or(model);
-    server_kind::load(found.server_kind, client, model, context_size, cancel, timeout);
+    server_kind::load(found.server_kind, Questions { client, cancel, timeout }, model, context_size);
 }
 
 /// Returns why a llama.cpp router could not load a model, if it reports a failure.
@@ -207,7 +208,7 @@ pub(crate) fn load_failure(
     cancel: &Cancel,
     timeout: Duration,
 ) -> Option<ProviderError> {
-    let (_, models) = client.request("/models", None, cancel, timeout).ok()?;
+    let (_, models) = Questions { client, cancel, timeout }.page("/models").ok()?;
     let models = serde_json::from_slice::<Value>(&models).ok()?;
     let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
     let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
@@ -238,19 +239,14 @@ fn llama_capabilities(props: Props) -> ServerCapabilities {
 }
 
 /// Asks a llama.cpp router about one model, without making it load that model.
-fn probe_routed_model(
-    client: &ServerClient,
-    model: &str,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Result<Probe, ProviderError> {
-    let chosen = if model.is_empty() { routers_choice(client, cancel, timeout)? } else { None };
+fn probe_routed_model(questions: Questions<'_>, model: &str) -> Result<Probe, ProviderError> {
+    let chosen = if model.is_empty() { routers_choice(questions)? } else { None };
     let Some(model) = chosen.as_deref().or(Some(model).filter(|model| !model.is_empty())) else {
         return Ok(Probe::Ready(llama_capabilities(Props::default()))); // it has no model, and still it answers
     };
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
-    let (status, body) = client.request(&path, None, cancel, timeout)?;
+    let (status, body) = questions.page(&path)?;
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
@@ -272,12 +268,8 @@ fn probe_routed_model(
 }
 
 /// Returns the model of a router that is used if none is asked for: one that is loaded, else the first one.
-fn routers_choice(
-    client: &ServerClient,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Result<Option<String>, ProviderError> {
-    let (_, models) = client.request("/models", None, cancel, timeout)?;
+fn routers_choice(questions: Questions<'_>) -> Result<Option<String>, ProviderError> {
+    let (_, models) = questions.page("/models")?;
     let models = serde_json::from_slice::<Value>(&models).unwrap_or_default();
     let list: &[Value] = models["data"].as_array().map_or(&[], Vec::as_slice);
     let loaded = list.iter().find(|entry| entry["status"]["value"] == "loaded");
@@ -285,18 +277,12 @@ fn routers_choice(
     Ok(chosen.and_then(|entry| entry["id"].as_str()).map(str::to_owned))
 }
 
-fn other_capabilities(
-    list: &[Value],
-    client: &ServerClient,
-    model: &str,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> ServerCapabilities {
+fn other_capabilities(questions: Questions<'_>, list: &[Value], model: &str) -> ServerCapabilities {
     let Detected { server_kind, model: used, window, is_unloaded } =
-        server_kind::detect(list, client, model, cancel, timeout);
+        server_kind::detect(questions, list, model);
     let is_chosen = model.is_empty();
     if server_kind == ServerKind::LlamaSwap
-        && let Some(props) = llama_swap_props(client, used.as_deref().unwrap_or(model), cancel, timeout)
+        && let Some(props) = llama_swap_props(questions, used.as_deref().unwrap_or(model))
     {
         let model = used.filter(|_| is_chosen);
         return ServerCapabilities { server_kind, model, ..llama_capabilities(props) };
@@ -307,12 +293,9 @@ fn other_capabilities(
 
 /// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it
 /// and stop another one.
-fn llama_swap_props(client: &ServerClient, model: &str, cancel: &Cancel, timeout: Duration) -> Option<Props> {
-    let (_, running) = client.request("/running", None, cancel, timeout).ok()?;
-    let running = serde_json::from_slice::<Value>(&running).ok()?;
+fn llama_swap_props(questions: Questions<'_>, model: &str) -> Option<Props> {
+    let running = questions.get("/running")?;
     let ready = |entry: &Value| entry["model"] == model && entry["state"] == "ready";
     running["running"].as_array()?.iter().find(|entry| ready(entry))?;
-    let (status, body) =
-        client.request(&server_kind::upstream_path(model, "/props"), None, cancel, timeout).ok()?;
-    (status == 200).then(|| serde_json::from_slice(&body).ok())?
+    serde_json::from_value(questions.get(&server_kind::upstream_path(model, "/props"))?).ok()
 }

@@ -2,9 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use kontekst_core::AnswerFormat;
+use kontekst_core::{AnswerFormat, Cancel};
 
-use super::{calling::Calling, probe::ServerCapabilities, refusals::Refusals, server::Server, server_kind};
+use super::{
+    calling::Calling,
+    probe::ServerCapabilities,
+    refusals::Refusals,
+    server::Server,
+    server_kind::{self, Questions, ServerKind},
+};
 
 use crate::{ChatRequest, ToolRole, chat::steps};
 
@@ -76,20 +82,23 @@ impl ServedModel {
 
     /// Returns the number of the model's parameters, if the server says it.
     pub(super) fn parameters(&self) -> Option<u64> {
-        *self.parameters.get_or_init(|| {
-            let (server, kind) = (&self.server, self.capabilities.server_kind);
-            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
-            server_kind::parameters(kind, server.client(), model, server.timing().probe)
-        })
+        *self.parameters.get_or_init(|| self.ask(server_kind::parameters))
     }
 
     /// Returns false if the server says that its model cannot see.
     pub(super) fn takes_images(&self) -> bool {
-        *self.takes_images.get_or_init(|| {
-            let (server, kind) = (&self.server, self.capabilities.server_kind);
-            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
-            server_kind::takes_images(kind, server.client(), model, server.timing().probe).unwrap_or(true)
-        })
+        *self.takes_images.get_or_init(|| self.ask(server_kind::takes_images).unwrap_or(true))
+    }
+
+    /// Asks the server something about the model.
+    fn ask<T>(&self, question: fn(ServerKind, Questions<'_>, &str) -> Option<T>) -> Option<T> {
+        let (client, timeout) = (self.server.client(), self.server.timing().probe);
+        let questions = Questions { client, cancel: &Cancel::new(), timeout };
+        question(
+            self.capabilities.server_kind,
+            questions,
+            self.capabilities.model.as_deref().unwrap_or(&self.model),
+        )
     }
 
     /// Returns what the server has refused so far. It is learned there, too.
