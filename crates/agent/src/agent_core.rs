@@ -12,26 +12,14 @@ use kontekst_store::{
 };
 use kontekst_tools::{CommandHost, CommandRunner};
 
-use super::{
-    bridge::blocking,
+use crate::{
+    conversation::OpenSessions,
     parking::ParkedAccess,
-    pending_calls::PendingApproval,
-    protocol::{Command, FailureKind, RunError},
-    request::StartRun,
-    run::Run,
+    run::{Command, FailureKind, PendingApproval, Run, RunError, RunRegistry, StartRun, blocking},
     run_loop,
-    run_registry::RunRegistry,
-    server_status::ServerStatusCache,
-    session::OpenSessions,
-    shared::{Origin, Shared, Storage},
-    subagent::SubagentWatch,
+    state::{AgentCore, Origin, ServerStatusCache, Shared, Storage},
+    subagents::SubagentWatch,
 };
-
-/// The agent core. Cheap to clone; every door holds one.
-#[derive(Clone)]
-pub struct AgentCore {
-    pub(super) shared: Arc<Shared>,
-}
 
 impl AgentCore {
     /// `own_listeners` are the addresses that no tool may connect to. The daemon adds to them as it opens

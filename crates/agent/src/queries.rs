@@ -6,13 +6,10 @@ use kontekst_core::{Name, SessionId};
 use kontekst_store::{config::AgentConfig, sessions::Feedback, skills::Skills};
 use kontekst_tools::{FileError, WorkDir};
 
-use super::{
-    agent_core::AgentCore,
-    bridge::blocking,
-    prepare::load_agent,
-    protocol::{FailureKind, RunError},
-    request::{SPAWN_WORKER, StartRun},
-    toolset::daemon_tools,
+use crate::{
+    run::{FailureKind, RunError, SPAWN_WORKER, StartRun, blocking},
+    start::{daemon_tools, load_agent},
+    state::AgentCore,
 };
 
 /// A tool that runs in the daemon.
@@ -25,7 +22,7 @@ pub struct DaemonTool {
 /// The model for a client that asked for one by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenModel {
-    /// The value for [`RunOverrides::model`](super::RunOverrides::model). `None` means the agent's own model.
+    /// The value for [`RunOverrides::model`](crate::RunOverrides::model). `None` means the agent's own model.
     pub requested: Option<String>,
     /// The model that will answer, as far as this can be known before its server is started.
     pub name: String,

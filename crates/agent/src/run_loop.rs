@@ -5,27 +5,24 @@ use std::{sync::Arc, time::Instant};
 use kontekst_core::{Cancel, RunId, SessionId, blocking_apart};
 use kontekst_provider::FinishReason;
 
-use super::{
-    bridge::blocking,
-    calls::{check_calls, resume_calls, run_calls},
-    generate::summarize_history,
-    ledger::Ledger,
-    next_turn::{NextTurn, next_turn},
-    prepare::{PreparedRun, prepare},
-    protocol::{Event, FailureKind, Outcome, RunError},
-    rails::{Answer, Judgement, Moment, Rails},
-    request::{Expects, History, StartRun},
-    run::{EndPermit, Run, RunIo, Stop, channel},
-    run_checks::{self, CheckedAnswer},
-    run_state::RunState,
-    session::{ConversationUpdate, SessionSlot},
-    shared::{ActiveRun, Origin, ParentContext, Shared},
+use crate::{
+    answers::{NextTurn, next_turn, summarize_history},
+    calls::{resume_calls, run_calls},
+    checks::{self, CheckedAnswer},
+    conversation::{ConversationUpdate, SessionSlot},
+    rails::{Answer, Judgement, Moment},
+    run::{
+        EndPermit, Event, Expects, FailureKind, History, Outcome, Run, RunError, RunIo, StartRun, Stop,
+        blocking, channel,
+    },
+    start::prepare,
+    state::{ActiveRun, Origin, ParentContext, RunState, Shared},
 };
 
 const NO_CHANGE: &str = "the run has changed no file, and --expect-change wants a change";
 
 /// Starts a run and returns at once. It runs until it ends or `cancel` is triggered.
-pub(super) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
+pub(crate) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, cancel: Cancel) -> Run {
     let id = RunId::new();
     let span = tracing::info_span!("run", id = %id);
     let (run, io, end) = channel(id, cancel);
@@ -39,7 +36,7 @@ pub(super) fn start(shared: &Arc<Shared>, request: StartRun, origin: Origin, can
 }
 
 /// Starts the run of a subagent.
-pub(super) fn start_subagent(
+pub(crate) fn start_subagent(
     shared: &Arc<Shared>,
     request: StartRun,
     parent: Box<ParentContext>,
@@ -94,12 +91,10 @@ async fn run(
     let slot = lock_session(shared, &request.history, &io).await?;
     tracing::info!(session = %slot.id, "run started");
     let conversation = ConversationUpdate::new(&request);
-    let mut preparing = {
-        let (shared, events) = (Arc::clone(shared), io.events.clone());
-        blocking(move || prepare(&shared, &id, request, origin, slot, &events))
-    };
-    let prepared = match io.unless_cancelled(preparing.join()).await.and_then(|joined| Ok(joined??)) {
-        Ok(prepared) => prepared,
+    let (shared, events) = (Arc::clone(shared), io.events.clone());
+    let mut preparing = blocking(move || prepare(&shared, id, request, origin, slot, io));
+    let mut run = match events.unless_cancelled(preparing.join()).await.and_then(|joined| Ok(joined??)) {
+        Ok(run) => run,
         Err(stop) => {
             if matches!(stop, Stop::Cancelled) {
                 conversation.keep_prompt();
@@ -107,30 +102,12 @@ async fn run(
             return Err(stop);
         }
     };
-    let PreparedRun { session, messages, model, tools, limits, offer, expects, checks, parking } = prepared;
-    let (shared, ledger) = (Arc::clone(shared), Ledger::default());
-    let rails = Rails::new(model.agent.rails.clone(), model.works_in_steps());
-    let mut run = RunState {
-        shared,
-        session,
-        io,
-        messages,
-        model,
-        tools,
-        limits,
-        rails,
-        ledger,
-        offer,
-        expects,
-        checks,
-        parking,
-    };
     let result = run_turns(&mut run).await;
     if let Ok(outcome) = &result {
         run.parking.finish(&run.shared.parked, outcome).await;
     }
     if let Err(stop) = &result {
-        run.messages.store_interrupted(stop, &run.model).await;
+        run.messages.store_interrupted(stop).await;
     }
     conversation.replace(run.messages.for_later_runs());
     run.io.send(Event::Facts(run.ledger.facts())).await.ok();
@@ -153,7 +130,7 @@ async fn lock_session(shared: &Shared, history: &History, io: &RunIo) -> Result<
         Ok(guard) => guard,
         Err(busy) => {
             io.send(Event::WaitingForSession).await?;
-            io.unless_cancelled(busy.lock()).await?
+            io.events.unless_cancelled(busy.lock()).await?
         }
     };
     Ok(SessionSlot { id, guard: Some(guard) })
@@ -163,15 +140,14 @@ async fn lock_session(shared: &Shared, history: &History, io: &RunIo) -> Result<
 async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
     add_prompt(run).await?;
     if !run.parking.is_resumed() {
-        run_checks::run_before_answers(run).await?;
+        checks::run_before_answers(run).await?;
     }
     if let Some(outcome) = resume_calls(run).await? {
         return Ok(outcome);
     }
     for _ in 0..run.limits.max_turns {
         run.limits.check_token_budget()?;
-        let mut next = next_turn(run).await?;
-        let calls = check_calls(run, &mut next.turn).await?;
+        let next = next_turn(run).await?;
         let is_answer = next.turn.calls.is_empty();
         let judged = if is_answer { judge_answer(run, &next) } else { Ok(None) };
         if next.claims.is_some() && matches!(judged, Ok(None)) {
@@ -184,12 +160,12 @@ async fn run_turns(run: &mut RunState) -> Result<Outcome, Stop> {
             run.io.send(Event::TurnedBack(fact)).await?;
             run.messages.push_note(&message);
         } else if is_answer {
-            let checked = run_checks::check_answer(run).await?;
+            let checked = checks::check_answer(run).await?;
             if !matches!(checked, CheckedAnswer::Failed) {
                 return completed(run, next, matches!(checked, CheckedAnswer::Passed)).await;
             }
         } else {
-            if let Some(outcome) = run_calls(run, calls).await? {
+            if let Some(outcome) = run_calls(run, next.calls).await? {
                 return Ok(outcome);
             }
             run.rails.take_end()?;
@@ -257,7 +233,7 @@ async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
         let messages = run.messages.window.snapshot().messages.len();
         let overhead = run.model.template_tokens(messages).await?;
         run.messages.window.set_overhead(overhead);
-        run.messages.count_prompt(&run.model).await?;
+        run.messages.count_prompt().await?;
     }
     run.messages.push_after_prompt();
     if run.parking.is_resumed() {
@@ -270,7 +246,7 @@ async fn add_prompt(run: &mut RunState) -> Result<(), Stop> {
 async fn record_answer(run: &mut RunState, next: &NextTurn) -> Result<(), Stop> {
     let turn = &next.turn;
     let usage = turn.usage.filter(|_| next.is_of_window);
-    run.messages.push_answer(turn, usage, &run.model).await?;
+    run.messages.push_answer(turn, usage).await?;
     if let Some(unread) = turn.truncated_tokens.filter(|_| !run.model.cut_prompt_reported) {
         run.model.cut_prompt_reported = true;
         let text = format!(
@@ -284,7 +260,7 @@ async fn record_answer(run: &mut RunState, next: &NextTurn) -> Result<(), Stop> 
         reasoning: turn.reasoning.clone(),
         calls: turn.calls.clone(),
         context: Box::new(run.messages.snapshot(turn.usage)),
-        model: run.model.provider.identity().map(|model| model.name()).unwrap_or_default(),
+        model: run.model.provider.capabilities().identity.map(|model| model.name()).unwrap_or_default(),
     };
     run.io.send(completed).await
 }

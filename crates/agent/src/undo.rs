@@ -13,7 +13,10 @@ use kontekst_core::{RunId, clock::unix_millis};
 use kontekst_store::journal::{EntryHead, Journal, JournalError, StoredEntry, Undoes};
 use kontekst_tools::{Restored, UndoPlan, WorkDir, WorkDirError};
 
-use super::{agent_core::AgentCore, bridge::blocking, shared::Shared};
+use crate::{
+    run::blocking,
+    state::{AgentCore, Shared},
+};
 
 /// The most runs that one listing has.
 const MAX_LISTED: usize = 100;
@@ -21,7 +24,7 @@ const MAX_LISTED: usize = 100;
 const MAX_SEARCHED: usize = 1000;
 
 /// The time that an undo waits for the end of the run, or of another undo. A run whose client has just left ends within it: its
-/// calls are given [`STOP_LIMIT`](super::bridge::STOP_LIMIT).
+/// calls are given [`STOP_LIMIT`](crate::run::STOP_LIMIT).
 const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// The changes that shall be taken back.

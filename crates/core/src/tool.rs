@@ -98,6 +98,18 @@ pub struct CommandFacts {
     pub changed: Option<Vec<String>>,
 }
 
+/// The facts about a run that is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFacts {
+    /// The files that differ from what they were before the run, or that a command has changed, relative to the working
+    /// directory. Sorted.
+    pub changed_files: Vec<String>,
+    /// The command lines that the model has run, in their order.
+    pub commands: Vec<CommandFacts>,
+    /// Nothing else can have been changed: no call ran at the client or in a subagent, and what each command has changed is known.
+    pub is_complete: bool,
+}
+
 /// The reason for a failure, for code that reacts to it. The model reads only the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolFailureKind {

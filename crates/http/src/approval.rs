@@ -26,18 +26,11 @@ impl Approver {
         Self { core: core.clone(), policy: core.config().http.approval }
     }
 
-    /// Sends the decisions that need no person, and denies the other calls after [`DECISION_TIMEOUT`]. Returns the calls
-    /// that were denied at once, with the reasons.
-    pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) -> Vec<(CallId, String)> {
-        let mut denied = Vec::new();
+    /// Sends the decisions that need no person, and denies the other calls after [`DECISION_TIMEOUT`].
+    pub(super) fn decide(&self, calls: &[ProposedCall], run: &Run) {
         for proposed in calls {
             match decision(self.policy, proposed) {
-                Some(command) => {
-                    if let Command::Deny { call, reason, .. } = &command {
-                        denied.push((call.clone(), reason.clone()));
-                    }
-                    run.send(command);
-                }
+                Some(command) => run.send(command),
                 None => {
                     let (core, run, call) = (self.core.clone(), run.id().clone(), proposed.call.id.clone());
                     tokio::spawn(async move {
@@ -47,7 +40,6 @@ impl Approver {
                 }
             }
         }
-        denied
     }
 }
 

@@ -9,9 +9,9 @@ use std::{
 use kontekst_core::Cancel;
 
 use super::{
-    Progress, Provider as _, ProviderError,
+    Progress, ProviderError,
     openai::{
-        Capabilities, OpenAiProvider, Probe, Server, ServerClient, ServerKind, Timing, load_failure,
+        OpenAiProvider, Probe, Server, ServerCapabilities, ServerClient, ServerKind, Timing, load_failure,
         load_model, load_unloaded, probe, wire_model_name,
     },
 };
@@ -165,7 +165,7 @@ impl Endpoint {
     }
 
     /// Creates the provider of `model` on a server that is ready.
-    fn provider(&self, model: &str, found: Capabilities, is_unlisted: bool) -> Arc<OpenAiProvider> {
+    fn provider(&self, model: &str, found: ServerCapabilities, is_unlisted: bool) -> Arc<OpenAiProvider> {
         tracing::debug!(endpoint = self.client().base(), server = ?found.server_kind, "found a model server");
         self.server.slots().resize(found.slots);
         self.server.set_healthy(true);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kontekst_core::{AnswerOption, Cancel, JsonSchema, ModelIdentity};
+use kontekst_core::{Cancel, JsonSchema};
 
 use super::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, endpoint::Endpoint,
+    Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, endpoint::Endpoint,
     openai::OpenAiProvider,
 };
 
@@ -67,15 +67,6 @@ fn should_fail_over(error: &ProviderError) -> bool {
     }
 }
 
-/// Makes methods that the first server answers.
-macro_rules! ask_first {
-    ($(fn $name:ident(&self $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {
-        $(fn $name(&self $(, $argument: $type)*) -> $answer {
-            self.first.$name($($argument),*)
-        })*
-    };
-}
-
 impl Provider for FailoverGroup {
     fn generate(
         &self,
@@ -103,26 +94,29 @@ impl Provider for FailoverGroup {
         Err(failure)
     }
 
-    ask_first! {
-        fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32>;
-        fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32;
-        fn window(&self) -> Option<u32>;
-        fn not_held(&self, schema: &JsonSchema) -> Option<String>;
-        fn notice(&self) -> Option<String>;
-        fn window_warning(&self) -> Option<String>;
-        fn can_force_tool(&self) -> bool;
-        fn can_switch_thinking_off(&self) -> bool;
-        fn supports(&self, option: AnswerOption) -> bool;
-        fn tools_in_prompt(&self) -> bool;
-        fn works_in_steps(&self, tool_role: ToolRole) -> bool;
-        fn parameters(&self) -> Option<u64>;
-        fn identity(&self) -> Option<ModelIdentity>;
-        fn takes_images(&self) -> bool;
-        fn slots(&self) -> usize;
+    fn count_tokens(&self, texts: &[&str], cancel: &Cancel) -> Vec<u32> {
+        self.first.count_tokens(texts, cancel)
     }
 
-    fn remote_server(&self) -> Option<String> {
-        let clients = self.endpoints.iter().map(Endpoint::client);
-        clients.into_iter().find(|client| client.is_remote()).map(|client| client.base().to_owned())
+    fn template_tokens(&self, messages: usize, cancel: &Cancel) -> u32 {
+        self.first.template_tokens(messages, cancel)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let remote = self.endpoints.iter().map(Endpoint::client).find(|client| client.is_remote());
+        let remote_server = remote.map(|client| client.base().to_owned());
+        Capabilities { remote_server, ..self.first.capabilities() }
+    }
+
+    fn not_held(&self, schema: &JsonSchema) -> Option<String> {
+        self.first.not_held(schema)
+    }
+
+    fn works_in_steps(&self, tool_role: ToolRole) -> bool {
+        self.first.works_in_steps(tool_role)
+    }
+
+    fn takes_images(&self) -> bool {
+        self.first.takes_images()
     }
 }

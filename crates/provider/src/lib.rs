@@ -45,7 +45,7 @@ pub fn calls_in_text(tools: &[ToolDef], answer: &str) -> (String, Vec<(String, S
     (rest, calls.into_iter().map(|call| (call.name, call.arguments)).collect())
 }
 
-/// A model that is ready to answer. All calls block, so `agent::bridge` runs each on a thread of its own.
+/// A model that is ready to answer. All calls block, so the agent runs each on a thread of its own.
 pub trait Provider: Send + Sync {
     /// Requests one answer and passes its deltas to `sink` as they arrive.
     ///
@@ -79,8 +79,8 @@ pub trait Provider: Send + Sync {
         0
     }
 
-    /// Returns the context window in tokens, if the server reports it.
-    fn window(&self) -> Option<u32>;
+    /// Returns what the model can do and who it is, as far as that is known now. Asks no server.
+    fn capabilities(&self) -> Capabilities;
 
     /// Returns the first word of a schema that an answer would not be held to, with its place, as far as that is known before
     /// the request is sent.
@@ -88,65 +88,41 @@ pub trait Provider: Send + Sync {
         None
     }
 
-    /// Returns one line for the user if the configuration asks for a larger context window than the server has.
-    fn window_warning(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns true if [`ChatRequest::force_tool`] is supported.
-    fn can_force_tool(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the thinking of a model can be switched off with [`ChatRequest::thinking`], as far as its chat
-    /// template knows such a switch.
-    fn can_switch_thinking_off(&self) -> bool {
-        false
-    }
-
-    /// Returns true if this setting of [`ChatRequest::options`] is supported. A request must not have it otherwise.
-    fn supports(&self, _option: AnswerOption) -> bool {
-        false
-    }
-
-    /// Returns true if tools are described and called in plain text, because the chat template or the server does not
-    /// support them.
-    fn tools_in_prompt(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the answers of an agent with this setting are steps.
+    /// Returns true if the answers of an agent with this setting are steps. The first call may ask the server.
     fn works_in_steps(&self, _tool_role: ToolRole) -> bool {
         false
-    }
-
-    /// Returns the number of the model's parameters, if that is known. The first call asks the server.
-    fn parameters(&self) -> Option<u64> {
-        None
-    }
-
-    /// Returns which model answers, if that is known.
-    fn identity(&self) -> Option<ModelIdentity> {
-        None
     }
 
     /// Returns true if the model can be sent images, or if that is not known. The first call may ask the server.
     fn takes_images(&self) -> bool {
         false
     }
+}
 
-    /// Returns the number of requests that may run in parallel.
-    fn slots(&self) -> usize;
-
-    /// Returns one line for the user if the model is not the one that they would expect.
-    fn notice(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns the address of the model server, if other machines than this one may read what it is sent.
-    fn remote_server(&self) -> Option<String> {
-        None
-    }
+/// What a model can do, and who it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Which model answers, if that is known.
+    pub identity: Option<ModelIdentity>,
+    /// The context window in tokens, if the server reports it.
+    pub window: Option<u32>,
+    /// The number of requests that may run in parallel.
+    pub slots: usize,
+    /// The settings of [`ChatRequest::options`] that a request may have.
+    pub options: Vec<AnswerOption>,
+    /// [`ChatRequest::force_tool`] is supported.
+    pub forced_tool: bool,
+    /// The thinking of the model can be switched off with [`ChatRequest::thinking`], as far as its chat template knows such
+    /// a switch.
+    pub thinking_switch: bool,
+    /// Tools are described and called in plain text, because the chat template or the server does not support them.
+    pub tools_in_prompt: bool,
+    /// The address of the model server, if other machines than this one may read what it is sent.
+    pub remote_server: Option<String>,
+    /// Says to the user that the model is not the one that they would expect, in one line.
+    pub notice: Option<String>,
+    /// Says to the user that the configuration asks for a larger context window than the server has, in one line.
+    pub window_warning: Option<String>,
 }
 
 /// Finds or starts the backend of a model.
@@ -204,7 +180,7 @@ pub struct ChatRequest {
     /// The tools in a fixed order, the same in every turn of a run.
     pub tools: Arc<[ToolDef]>,
     pub sampling: Sampling,
-    /// The requirements for the answer, as far as [`Provider::supports`] allows them.
+    /// The requirements for the answer, as far as [`Capabilities::options`] allows them.
     pub options: AnswerOptions,
     /// The largest number of tokens in the answer.
     pub max_tokens: u32,
@@ -212,12 +188,12 @@ pub struct ChatRequest {
     pub tool_role: ToolRole,
     /// Calls that the model wrote into its text are calls too, although it was offered the API's own way.
     pub rescue: bool,
-    /// The model may think before it answers. To switch that off requires [`Provider::can_switch_thinking_off`].
+    /// The model may think before it answers. To switch that off requires [`Capabilities::thinking_switch`].
     pub thinking: bool,
     pub steps: StepOptions,
     /// Forces a call of this tool without any text, with arguments that fit its schema. The prompt stays the same, and
     /// a grammar restricts the answer. The deltas of the arguments are delivered as text. Requires
-    /// [`Provider::can_force_tool`].
+    /// [`Capabilities::forced_tool`].
     pub force_tool: Option<String>,
     /// The session it belongs to. Waiting requests of different sessions alternate, and each session has a prompt cache.
     pub session: Option<SessionId>,

@@ -7,7 +7,7 @@ use kontekst_starter::{Answer, AnswerError, Content, Conversation, Event, Starte
 use kontekst_core::{CallId, Cancel, Role, ToolCall, ToolDef, ToolNature};
 
 use super::{
-    ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, Turn, Usage,
+    Capabilities, ChatRequest, Delta, FinishReason, Progress, Provider, ProviderError, Turn, Usage,
     chat::messages::{self, CallForm, Dialect},
     decoding::{decode_error, finish_reason},
 };
@@ -88,16 +88,9 @@ impl Provider for StarterModel {
         vec![0; texts.len()]
     }
 
-    fn window(&self) -> Option<u32> {
-        Some(self.starter.context_size())
-    }
-
-    fn can_force_tool(&self) -> bool {
-        true
-    }
-
-    fn slots(&self) -> usize {
-        1
+    fn capabilities(&self) -> Capabilities {
+        let window = Some(self.starter.context_size());
+        Capabilities { window, slots: 1, forced_tool: true, ..Capabilities::default() }
     }
 }
 

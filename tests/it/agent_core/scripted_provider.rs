@@ -8,8 +8,8 @@ use std::{
 
 use kontekst_core::{AnswerFormat, AnswerOption, CallId, Cancel, ModelIdentity, ToolCall};
 use kontekst_provider::{
-    ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,
-    ToolRole, Turn, Usage,
+    Capabilities, ChatRequest, Delta, FinishReason, ModelSelector, Models, Progress, Provider, ProviderError,
+    ServerStatus, ToolRole, Turn, Usage,
 };
 use serde_json::Value;
 
@@ -158,16 +158,17 @@ impl Provider for ScriptedProvider {
         tool_role == ToolRole::Steps
     }
 
-    fn supports(&self, option: AnswerOption) -> bool {
-        option == AnswerOption::Format && self.state.lock().unwrap().kind.is_some()
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.state.lock().unwrap().notice.clone()
-    }
-
-    fn remote_server(&self) -> Option<String> {
-        self.state.lock().unwrap().remote_server.clone()
+    fn capabilities(&self) -> Capabilities {
+        let state = self.state.lock().unwrap();
+        Capabilities {
+            identity: self.identity.clone(),
+            slots: 1,
+            options: state.kind.map(|_| AnswerOption::Format).into_iter().collect(),
+            thinking_switch: true,
+            remote_server: state.remote_server.clone(),
+            notice: state.notice.clone(),
+            ..Capabilities::default()
+        }
     }
 
     fn generate(
@@ -265,22 +266,6 @@ impl Provider for ScriptedProvider {
 
     fn count_tokens(&self, texts: &[&str], _: &Cancel) -> Vec<u32> {
         texts.iter().map(|text| u32::try_from(text.len().div_ceil(4)).unwrap()).collect()
-    }
-
-    fn window(&self) -> Option<u32> {
-        None
-    }
-
-    fn can_switch_thinking_off(&self) -> bool {
-        true
-    }
-
-    fn identity(&self) -> Option<ModelIdentity> {
-        self.identity.clone()
-    }
-
-    fn slots(&self) -> usize {
-        1
     }
 }
 

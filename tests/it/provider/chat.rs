@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use kontekst_core::{CallId, Cancel, Message, Role, Sampling, ToolResult};
-use kontekst_provider::{Delta, FinishReason, Progress, Provider as _, ProviderError, ToolRole, Usage};
+use kontekst_provider::{
+    Capabilities, Delta, FinishReason, Progress, Provider as _, ProviderError, ToolRole, Usage,
+};
 use serde_json::json;
 
 use super::{TIMING, ask, connect, prompt, read_file, text};
@@ -80,7 +82,8 @@ fn another_engine_gets_no_llama_cpp_fields() {
     let setup = Setup { llama: false, ..Setup::default() };
     let fake = FakeLlama::with(setup, [Reply::text("ok")]);
     let provider = connect(&fake.url(), TIMING);
-    assert_eq!((provider.window(), provider.slots()), (Some(16_384), 256));
+    let Capabilities { window, slots, .. } = provider.capabilities();
+    assert_eq!((window, slots), (Some(16_384), 256));
     assert_eq!(provider.count_tokens(&["12345678"], &Cancel::new()), [2]);
     let mut request = prompt("hi");
     request.messages.push(Message { reasoning: "hm".to_owned(), ..Message::text(Role::Assistant, "a") });

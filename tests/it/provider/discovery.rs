@@ -128,7 +128,7 @@ fn a_file_that_an_agent_names_is_not_replaced_by_a_server_with_other_models() {
     let error = open(&router, "mine.gguf").err().unwrap();
     assert!(error.to_string().contains("mine.gguf"), "the file itself is loaded, and is no model: {error}");
     for served in ["", "served", "served.gguf", "neither-here-nor-there"] {
-        assert_eq!(open(&router, served).unwrap().window(), Some(16_384), "{served}");
+        assert_eq!(open(&router, served).unwrap().capabilities().window, Some(16_384), "{served}");
     }
 }
 

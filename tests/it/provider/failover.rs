@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kontekst_core::Cancel;
 use kontekst_provider::{
-    ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
+    Capabilities, ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
     openai::{Probe, ServerClient, ServerKind, probe},
     router::{ProcessEnv, Router},
 };
@@ -317,7 +317,8 @@ fn a_router_loads_a_model_before_it_is_asked() {
     let mut reported = Vec::new();
     let wanted = |model: &'static str| ModelSelector { model, endpoint: None, is_required: false };
     let provider = router.open(wanted("m"), &Cancel::new(), &mut |progress| reported.push(progress)).unwrap();
-    assert_eq!((provider.window(), provider.slots(), provider.tools_in_prompt()), (Some(512), 2, true));
+    let Capabilities { window, slots, tools_in_prompt, .. } = provider.capabilities();
+    assert_eq!((window, slots, tools_in_prompt), (Some(512), 2, true));
     assert!(matches!(&*reported, [Progress::Requested { .. }, Progress::Loading { .. }, ..]), "{reported:?}");
     assert!(router.status().healthy);
     for (model, why) in [("bad", "ended with exit code 1"), ("x", "model 'x' not found")] {

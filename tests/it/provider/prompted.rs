@@ -58,10 +58,10 @@ fn a_server_that_refuses_tools_is_prompted_in_text_from_then_on() {
         let setup = Setup { llama: false, ..Setup::default() };
         let fake = FakeLlama::with(setup, [Reply::error(400, refusal), Reply::text(CALL), Reply::text("ok")]);
         let provider = connect(&fake.url(), TIMING);
-        assert!(!provider.tools_in_prompt());
+        assert!(!provider.capabilities().tools_in_prompt);
         let turn = ask(&provider, &with_tool()).0.unwrap();
         assert_eq!((turn.calls.len(), turn.calls[0].name.as_str()), (1, "read_file"), "{turn:?}");
-        assert!(provider.tools_in_prompt());
+        assert!(provider.capabilities().tools_in_prompt);
         ask(&provider, &with_tool()).0.unwrap();
         let chats = fake.chats();
         let native: Vec<bool> = chats.iter().map(|chat| chat.get("tools").is_some()).collect();
@@ -175,6 +175,6 @@ fn a_flood_of_calls_is_refused() {
 fn only_llama_cpp_supports_forced_calls() {
     for llama in [true, false] {
         let fake = FakeLlama::with(Setup { llama, ..Setup::default() }, []);
-        assert_eq!(connect(&fake.url(), TIMING).can_force_tool(), llama);
+        assert_eq!(connect(&fake.url(), TIMING).capabilities().forced_tool, llama);
     }
 }

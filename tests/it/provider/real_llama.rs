@@ -72,7 +72,7 @@ fn ask(provider: &dyn Provider, request: &kontekst_provider::ChatRequest) -> Res
 fn a_whole_agent_loop() {
     let Some(real) = real() else { return };
     let provider = real.open();
-    assert_eq!(provider.window(), Some(4096));
+    assert_eq!(provider.capabilities().window, Some(4096));
     for tool_role in [ToolRole::Native, ToolRole::Text] {
         let mut request = prompt("please !tool now");
         request.tool_role = tool_role;
@@ -100,7 +100,7 @@ fn a_whole_agent_loop() {
 fn a_forced_call_is_made_whatever_the_prompt_says_and_the_cache_holds() {
     let Some(real) = real() else { return };
     let provider = real.open();
-    assert!(provider.can_force_tool());
+    assert!(provider.capabilities().forced_tool);
     let mut bound = read_file();
     bound.parameters = json!({"type": "object", "required": ["path"],
         "properties": {"path": {"type": "string", "enum": ["README.md"]}}});

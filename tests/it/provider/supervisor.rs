@@ -12,7 +12,7 @@ use std::{
 
 use kontekst_core::Cancel;
 use kontekst_provider::{
-    Delta, ModelSelector, Models as _, Progress, Provider, ProviderError,
+    Capabilities, Delta, ModelSelector, Models as _, Progress, Provider, ProviderError,
     router::{ProcessEnv, Router},
     supervisor::exec,
 };
@@ -129,7 +129,8 @@ fn a_server_is_started_with_the_documented_arguments() {
     assert!(!router.status().healthy);
     let provider = open(&router, "one.gguf").unwrap();
     assert_eq!(say_hello(&*provider).unwrap(), "hello");
-    assert_eq!((provider.window(), provider.slots()), (Some(4096), 1));
+    let Capabilities { window, slots, .. } = provider.capabilities();
+    assert_eq!((window, slots), (Some(4096), 1));
 
     let starts = test.binary.launches();
     let start = &starts[0];
@@ -182,7 +183,7 @@ fn a_server_at_the_endpoint_is_used_and_never_stopped() {
     let router = Router::with_timing(&config, process, TIMING);
     let provider = open(&router, "any/name.gguf").unwrap();
     assert_eq!(say_hello(&*provider).unwrap(), "from there");
-    assert_eq!(provider.slots(), 3);
+    assert_eq!(provider.capabilities().slots, 3);
     assert_eq!(fake.chats()[0]["model"], "any/name");
     let asked = fake.requests().len();
     open(&router, "any/name.gguf").unwrap();

@@ -236,7 +236,7 @@ fn probes_of_recorded_servers() {
     let expected = expect![[r#"
         [
             Ready(
-                Capabilities {
+                ServerCapabilities {
                     is_llama_cpp: true,
                     server_kind: LlamaCpp,
                     model: None,
@@ -257,7 +257,7 @@ fn probes_of_recorded_servers() {
                 },
             ),
             Ready(
-                Capabilities {
+                ServerCapabilities {
                     is_llama_cpp: false,
                     server_kind: Other,
                     model: None,
@@ -271,7 +271,7 @@ fn probes_of_recorded_servers() {
                 },
             ),
             Ready(
-                Capabilities {
+                ServerCapabilities {
                     is_llama_cpp: true,
                     server_kind: LlamaCpp,
                     model: None,

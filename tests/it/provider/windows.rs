@@ -62,7 +62,7 @@ fn other(pages: &'static [(&'static str, &'static str)]) -> FakeLlama {
 fn check(fake: &FakeLlama, asked: &str, window: Option<u32>, sent: &str) -> Arc<dyn Provider> {
     let wanted = ModelSelector { model: asked, endpoint: None, is_required: false };
     let provider = router_for(fake).open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
-    assert_eq!(provider.window(), window);
+    assert_eq!(provider.capabilities().window, window);
     provider.generate(&prompt("hi"), &Cancel::new(), &mut |_| {}).unwrap();
     assert_eq!(fake.chats().last().unwrap()["model"], sent);
     provider
@@ -76,7 +76,7 @@ fn llama_server() {
 #[test]
 fn llama_server_with_several_slots_reports_the_window_of_one() {
     let fake = server(Setup { window: 8192, slots: 4, ..Setup::default() }, |_| None);
-    assert_eq!(check(&fake, "m.gguf", Some(8192), "m").slots(), 4);
+    assert_eq!(check(&fake, "m.gguf", Some(8192), "m").capabilities().slots, 4);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn lm_studio_loads_a_model_with_the_configured_window() {
     let open = |router: &Router| {
         let wanted = ModelSelector { model: "a", endpoint: None, is_required: false };
         let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
-        (provider.window(), provider.window_warning())
+        (provider.capabilities().window, provider.capabilities().window_warning)
     };
     let server = fake(20_000);
     let router = router_with(&server, Some(16_384));
@@ -228,12 +228,15 @@ fn a_configured_window_that_ollama_does_not_have_is_reported() {
     let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
     let text = "`context_size` is 16384 tokens, but the server has a window of 4096; start Ollama with \
         OLLAMA_CONTEXT_LENGTH=16384, because its API for chats cannot change it";
-    assert_eq!((provider.window(), provider.window_warning().as_deref()), (Some(4096), Some(text)));
+    assert_eq!(
+        (provider.capabilities().window, provider.capabilities().window_warning.as_deref()),
+        (Some(4096), Some(text))
+    );
     assert_eq!(router.status().warnings, [text]);
 
     let router = router_with(&fake, Some(2048));
     let provider = router.open(wanted, &Cancel::new(), &mut |_| {}).unwrap();
-    assert_eq!(provider.window_warning(), None);
+    assert_eq!(provider.capabilities().window_warning, None);
 }
 
 #[test]

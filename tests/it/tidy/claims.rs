@@ -87,7 +87,7 @@ fn no_test_sleeps_or_asserts_a_time() {
 const OTHER_SELECTS: &[(&str, &str)] = &[
     ("src/daemon/signals.rs", "a second signal has to be seen after the first one has cancelled everything"),
     ("src/daemon/server.rs", "it waits for connections that were cancelled before, with a limit of time"),
-    ("crates/agent/src/subagent/follow.rs", "the last event of a cancelled run ends the loop"),
+    ("crates/agent/src/subagents/follow.rs", "the last event of a cancelled run ends the loop"),
     ("src/cli/models/signals.rs", "the signals are the cancel"),
     ("src/cli/run/connection.rs", "the signals are the cancel"),
     ("src/cli/rpc/listen.rs", "the signals are the cancel"),

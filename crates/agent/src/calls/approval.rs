@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use kontekst_core::{CallId, error_chain};
+use kontekst_core::error_chain;
 
 use crate::{
-    bridge::blocking,
-    protocol::{AfterDenial, Command, Decision, Event},
-    run::Stop,
-    run_state::RunState,
+    run::{AfterDenial, Command, Decision, Event, Stop, blocking},
+    state::RunState,
 };
 
 use super::plan::{CallPlan, PlannedCall};
@@ -36,45 +34,39 @@ pub(super) async fn collect_decisions(
     let mut after_denial = AfterDenial::Continue;
     let mut to_park = Vec::new();
     while !undecided.is_empty() {
-        match next_command(run).await? {
-            None => {
-                run.handle_command(None);
-                for index in undecided.drain(..) {
-                    let reason = "nobody was there to approve".to_owned();
-                    run.report_decision(planned[index].call.id.clone(), Decision::Denied(reason.clone()))
-                        .await?;
-                    planned[index].plan = CallPlan::Denied(reason);
-                }
-                after_denial = AfterDenial::End;
+        let Some(command) = next_command(run).await? else {
+            for index in undecided.drain(..) {
+                let reason = "nobody was there to approve".to_owned();
+                planned[index].plan = CallPlan::Denied(reason.clone());
+                run.report_decision(planned[index].call.id.clone(), Decision::Denied(reason)).await?;
             }
-            Some(Command::Approve(call)) => {
-                if take_undecided(&mut undecided, planned, &call).is_some() {
-                    run.report_decision(call, Decision::Approved).await?;
-                }
+            after_denial = AfterDenial::End;
+            break;
+        };
+        let is_decided = |&index: &usize| command.decided_call() == Some(&planned[index].call.id);
+        let Some(at) = undecided.iter().position(is_decided) else { continue };
+        let index = undecided[at];
+        let decision = match command {
+            Command::Approve(_) => Decision::Approved,
+            Command::ApproveAlways(_) => {
+                remember(run, &planned[index]).await?;
+                Decision::Approved
             }
-            Some(Command::ApproveAlways(call)) => {
-                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
-                    remember(run, &planned[index]).await?;
-                    run.report_decision(call, Decision::Approved).await?;
+            Command::Deny { reason, then, .. } => {
+                planned[index].plan = CallPlan::Denied(reason.clone());
+                if then == AfterDenial::End {
+                    after_denial = AfterDenial::End;
                 }
+                Decision::Denied(reason)
             }
-            Some(Command::Deny { call, reason, then }) => {
-                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
-                    run.report_decision(call, Decision::Denied(reason.clone())).await?;
-                    planned[index].plan = CallPlan::Denied(reason);
-                    if then == AfterDenial::End {
-                        after_denial = AfterDenial::End;
-                    }
-                }
+            Command::Park(_) => {
+                to_park.push(index);
+                Decision::Denied(NOBODY_TO_ASK.to_owned())
             }
-            Some(Command::Park(call)) => {
-                if let Some(index) = take_undecided(&mut undecided, planned, &call) {
-                    run.report_decision(call, Decision::Denied(NOBODY_TO_ASK.to_owned())).await?;
-                    to_park.push(index);
-                }
-            }
-            Some(other) => run.handle_command(Some(&other)),
-        }
+            Command::ToolResult { .. } => continue,
+        };
+        undecided.remove(at);
+        run.report_decision(planned[index].call.id.clone(), decision).await?;
     }
     if after_denial == AfterDenial::End || !run.parking.is_possible() {
         after_denial = if to_park.is_empty() { after_denial } else { AfterDenial::End };
@@ -122,10 +114,4 @@ async fn next_command(run: &mut RunState) -> Result<Option<Command>, Stop> {
         () = interrupted => Err(Stop::Cancelled),
         command = run.io.next_command() => Ok(command),
     }
-}
-
-/// Removes a call from the undecided ones, and returns its index. `None` if it does not wait for a decision.
-fn take_undecided(undecided: &mut Vec<usize>, planned: &[PlannedCall], call: &CallId) -> Option<usize> {
-    let position = undecided.iter().position(|&index| planned[index].call.id == *call)?;
-    Some(undecided.remove(position))
 }

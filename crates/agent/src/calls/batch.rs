@@ -1,27 +1,23 @@
 //! Runs the calls of a turn: proposes them, waits for the decisions, and runs them in the model's order.
 
 use kontekst_core::RunId;
-use kontekst_tools::ToolBox;
 
 use crate::{
-    protocol::{AfterDenial, Event, Outcome, ProposedCall},
-    request::ApprovalBatching,
-    run::Stop,
-    run_checks,
-    run_state::RunState,
-    subagent::run_subagents,
+    checks,
+    run::{AfterDenial, ApprovalBatching, Event, Outcome, ProposedCall, Stop},
+    state::{RunState, TurnCall},
+    subagents::run_subagents,
 };
 
 use super::{
     approval::{collect_decisions, deny_unasked},
-    check::{CheckedCalls, TurnCall},
-    execute::{run_at_client, run_call},
+    client::run_at_client,
+    execute::run_call,
     plan::{CallGroup, PlannedCall, next_group, plan_calls},
 };
 
 /// Proposes, decides and runs the calls of a turn. Returns the outcome of the run if a denial ends it.
-pub(crate) async fn run_calls(run: &mut RunState, checked: CheckedCalls) -> Result<Option<Outcome>, Stop> {
-    let CheckedCalls { calls, tools } = checked;
+pub(crate) async fn run_calls(run: &mut RunState, calls: Vec<TurnCall>) -> Result<Option<Outcome>, Stop> {
     let batch_size = match run.tools.approvals {
         ApprovalBatching::WholeTurn => calls.len(),
         ApprovalBatching::OneByOne => 1,
@@ -35,7 +31,7 @@ pub(crate) async fn run_calls(run: &mut RunState, checked: CheckedCalls) -> Resu
         if batch.is_empty() {
             break;
         }
-        match run_batch(run, batch, &tools, may_park).await {
+        match run_batch(run, batch, may_park).await {
             Ok(BatchEnd::Done) => {}
             Ok(BatchEnd::Denied) => is_denied = true,
             Ok(BatchEnd::Parked(name)) => return Ok(Some(Outcome::Parked(name))),
@@ -59,13 +55,8 @@ enum BatchEnd {
 }
 
 /// Proposes, decides and runs the calls that are proposed together.
-async fn run_batch(
-    run: &mut RunState,
-    calls: Vec<TurnCall>,
-    tools: &ToolBox,
-    may_park: bool,
-) -> Result<BatchEnd, Stop> {
-    let mut planned = plan_calls(run, calls, tools.clone()).await?;
+async fn run_batch(run: &mut RunState, calls: Vec<TurnCall>, may_park: bool) -> Result<BatchEnd, Stop> {
+    let mut planned = plan_calls(run, calls).await?;
     let proposed: Vec<ProposedCall> = planned.iter().filter_map(|call| propose(run, call)).collect();
     let mut after_denial = AfterDenial::Continue;
     if !proposed.is_empty() {
@@ -132,7 +123,7 @@ async fn run_group(run: &mut RunState, group: CallGroup) -> Result<AfterDenial, 
         CallGroup::One(call) => run_call(run, *call).await?,
         CallGroup::Client(calls) => run_at_client(run, calls).await?,
         CallGroup::Subagents(calls) => {
-            run_checks::run_before_change(run).await?;
+            checks::run_before_change(run).await?;
             run.checks.note_change();
             return run_subagents(run, &calls).await;
         }

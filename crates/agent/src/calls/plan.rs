@@ -11,9 +11,10 @@ use kontekst_tools::{
     schema::{CheckedCall, InvalidCall},
 };
 
-use crate::{bridge::blocking, protocol::ProposedCall, run::Stop, run_state::RunState};
-
-use super::check::TurnCall;
+use crate::{
+    run::{ProposedCall, Stop, blocking},
+    state::{RunState, TurnCall},
+};
 
 /// A call, and what is done about it. Its name and arguments are those that are shown and run; the model
 /// reads its call again as it wrote it.
@@ -113,20 +114,16 @@ impl PlannedCall {
 }
 
 /// Decides for each call who runs it, and reads its preview from the files as they are now.
-pub(super) async fn plan_calls(
-    run: &RunState,
-    calls: Vec<TurnCall>,
-    tools: ToolBox,
-) -> Result<Vec<PlannedCall>, Stop> {
+pub(super) async fn plan_calls(run: &RunState, calls: Vec<TurnCall>) -> Result<Vec<PlannedCall>, Stop> {
     let rules = CallRules {
         policy: Arc::clone(&run.tools.policy),
         client_decides: run.tools.client_decides,
         fails_unasked: run.tools.reading_is_free,
     };
-    let work_dir = Arc::clone(&run.tools.work_dir);
+    let (tools, work_dir) = (run.tools.all.clone(), Arc::clone(&run.tools.work_dir));
     let plan = move |call| plan_call(call, &tools, &work_dir, &rules);
     let mut planning = blocking(move || calls.into_iter().map(plan).collect());
-    Ok(run.io.unless_cancelled(planning.join()).await??)
+    Ok(run.io.events.unless_cancelled(planning.join()).await??)
 }
 
 /// The rules by which a call runs without a question.

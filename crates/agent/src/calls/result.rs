@@ -5,7 +5,12 @@ use std::sync::Arc;
 use kontekst_core::{ToolCall, ToolDef, ToolFailureKind, ToolOutcome};
 use kontekst_tools::{Effect, schema::InvalidCall};
 
-use crate::{bridge::blocking, ledger::FileChange, rails::changed_place, run::Stop, run_state::RunState};
+use crate::{
+    ledger::FileChange,
+    rails::changed_place,
+    run::{Stop, blocking},
+    state::RunState,
+};
 
 use super::plan::DaemonCall;
 

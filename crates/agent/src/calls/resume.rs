@@ -8,21 +8,15 @@ use std::sync::Arc;
 
 use kontekst_core::{ToolCall, ToolFailureKind, ToolOutcome};
 use kontekst_store::parked::ParkedCall;
-use kontekst_tools::{Executor, schema};
+use kontekst_tools::Executor;
 
 use crate::{
-    bridge::blocking,
     parking::OpenTurn,
-    protocol::{Event, Outcome},
-    run::Stop,
-    run_state::RunState,
+    run::{Event, Outcome, Stop, blocking},
+    state::RunState,
 };
 
-use super::{
-    batch::run_calls,
-    check::{CheckedCalls, TurnCall},
-    parked_call::content_name,
-};
+use super::{batch::run_calls, parked_call::content_name};
 
 /// The fate of a call that was about to run when the program was ended.
 enum Interrupted {
@@ -60,14 +54,8 @@ pub(crate) async fn resume_calls(run: &mut RunState) -> Result<Option<Outcome>, 
         }
     }
     run.ledger.begin_turn();
-    let tools = run.tools.all.clone();
-    let defs = tools.defs();
-    let mut checking = blocking(move || {
-        let check = |call: ToolCall| TurnCall { result: schema::check(&call, &defs), call };
-        rest.into_iter().map(check).collect()
-    });
-    let calls = run.io.unless_cancelled(checking.join()).await??;
-    let outcome = run_calls(run, CheckedCalls { calls, tools }).await?;
+    let calls = run.check(rest).await?;
+    let outcome = run_calls(run, calls).await?;
     run.parking.forget_parked_calls();
     Ok(outcome)
 }
@@ -110,6 +98,6 @@ fn judge(parked: &ParkedCall, now: Option<&String>) -> Interrupted {
 /// Stores the result of a call and reports it.
 async fn finish(run: &mut RunState, call: ToolCall, outcome: ToolOutcome) -> Result<(), Stop> {
     run.ledger.note_unknown();
-    run.push_result(&call, &outcome).await?;
+    run.messages.push_result(&call, &outcome).await?;
     run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
 }

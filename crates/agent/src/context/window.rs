@@ -2,7 +2,7 @@
 
 use kontekst_core::{ContextSnapshot, Message, MessageStats, Role, Source};
 
-use super::Budget;
+use super::budget::Budget;
 
 /// The messages that the model reads in one run, and their tokens.
 ///

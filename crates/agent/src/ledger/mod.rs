@@ -10,14 +10,12 @@ use std::{
 
 use serde_json::Value;
 
-use kontekst_core::{CommandFacts, ToolCall, ToolNature, ToolOutcome};
+use kontekst_core::{CommandFacts, RunFacts, ToolCall, ToolNature, ToolOutcome};
 use kontekst_tools::{Change, Fingerprint};
-
-use super::protocol::RunFacts;
 
 /// The facts of one run.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     facts: Vec<Fact>,
     turn: u32,
 }
@@ -46,15 +44,15 @@ struct Called {
 }
 
 /// A change of a file that a tool of the daemon has carried out.
-pub(super) struct FileChange {
-    pub(super) path: String,
+pub(crate) struct FileChange {
+    pub(crate) path: String,
     before: Fingerprint,
     now: Fingerprint,
 }
 
 impl FileChange {
     /// Hashes both contents.
-    pub(super) fn new(Change { path, old, new }: &Change) -> Self {
+    pub(crate) fn new(Change { path, old, new }: &Change) -> Self {
         Self {
             path: path.clone(),
             before: old.as_deref().map_or(Fingerprint::Missing, Fingerprint::of),
@@ -65,12 +63,12 @@ impl FileChange {
 
 impl Ledger {
     /// Begins a turn. Must be called before its calls are noted.
-    pub(super) fn begin_turn(&mut self) {
+    pub(crate) fn begin_turn(&mut self) {
         self.turn += 1;
     }
 
     /// Notes a call of a tool of the daemon, and how it ended. A change of a file is noted apart from it.
-    pub(super) fn note_call(&mut self, call: &ToolCall, nature: ToolNature, outcome: &ToolOutcome) {
+    pub(crate) fn note_call(&mut self, call: &ToolCall, nature: ToolNature, outcome: &ToolOutcome) {
         let args: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
         let hash = call_hash(call, &args);
         let is_new_command = nature == ToolNature::Runs && self.called().all(|called| called.call != hash);
@@ -84,17 +82,17 @@ impl Ledger {
         self.facts.extend(outcome.command.as_deref().cloned().map(Fact::Ran));
     }
 
-    pub(super) fn note_change(&mut self, change: FileChange) {
+    pub(crate) fn note_change(&mut self, change: FileChange) {
         self.facts.push(Fact::Changed(change));
     }
 
     /// Notes what a subagent has done. `None` if that is not known.
-    pub(super) fn note_worker(&mut self, facts: Option<RunFacts>) {
+    pub(crate) fn note_worker(&mut self, facts: Option<RunFacts>) {
         self.facts.push(facts.map_or(Fact::Unknown, Fact::OfWorker));
     }
 
     /// Notes calls that the client carries out.
-    pub(super) fn note_unknown(&mut self) {
+    pub(crate) fn note_unknown(&mut self) {
         self.facts.push(Fact::Unknown);
     }
 
@@ -129,7 +127,7 @@ impl Ledger {
     }
 
     /// Returns how often the last call was made with the same result, with nothing between that could have changed it.
-    pub(super) fn repetitions(&self) -> u32 {
+    pub(crate) fn repetitions(&self) -> u32 {
         let (mut counts, mut last) = (HashMap::new(), 0);
         for called in self.called() {
             last = counts.get(&called.result).copied().unwrap_or(0) + 1;
@@ -142,7 +140,7 @@ impl Ledger {
     }
 
     /// Returns true if the last turn has changed this file, and nothing else has happened since.
-    pub(super) fn has_just_written(&self, path: &str) -> bool {
+    pub(crate) fn has_just_written(&self, path: &str) -> bool {
         let written = self.called().next_back().filter(|called| called.turn == self.turn);
         let path = path.trim_start_matches("./");
         let last = self.changes().last().filter(|change| change.path == path);
@@ -151,12 +149,12 @@ impl Ledger {
     }
 
     /// Returns true if what has happened last is a write of what a file had already.
-    pub(super) fn has_just_changed_nothing(&self) -> bool {
+    pub(crate) fn has_just_changed_nothing(&self) -> bool {
         matches!(self.facts.last(), Some(Fact::Changed(change)) if change.before == change.now)
     }
 
     /// Returns the files that differ from what they were before the run, or that a command has changed. Sorted.
-    pub(super) fn changed_files(&self) -> Vec<String> {
+    pub(crate) fn changed_files(&self) -> Vec<String> {
         let mut files: BTreeMap<&str, (&Fingerprint, &Fingerprint)> = BTreeMap::new();
         for change in self.changes() {
             files.entry(&change.path).or_insert((&change.before, &change.now)).1 = &change.now;
@@ -170,14 +168,14 @@ impl Ledger {
     }
 
     /// Returns true if all that the run has changed is known.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let is_unknown =
             |fact: &Fact| matches!(fact, Fact::Unknown | Fact::Ran(CommandFacts { changed: None, .. }));
         !self.facts.iter().any(is_unknown)
     }
 
     /// Returns what every client is told at the end.
-    pub(super) fn facts(&self) -> RunFacts {
+    pub(crate) fn facts(&self) -> RunFacts {
         RunFacts {
             changed_files: self.changed_files(),
             commands: self.commands().cloned().collect(),

@@ -8,7 +8,7 @@ use std::{
 use kontekst_core::RunId;
 use kontekst_store::{config::Home, parked::ParkedRuns};
 
-use crate::protocol::{FailureKind, RunError};
+use crate::run::{FailureKind, RunError};
 
 /// The parked runs, and those of them that somebody goes on with now.
 pub(crate) struct ParkedAccess {

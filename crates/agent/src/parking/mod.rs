@@ -9,14 +9,10 @@ use kontekst_core::{CallId, RunId, SessionId, ToolCall, clock::unix_millis, erro
 use kontekst_store::parked::{ParkedCall, ParkedRun, RunSettings};
 use kontekst_tools::WorkDir;
 
-use super::{
-    bridge::blocking,
-    protocol::{FailureKind, Outcome, RunError},
-    request::StartRun,
-};
+use crate::run::{FailureKind, Outcome, RunError, StartRun, blocking};
 
-pub(super) use access::ParkedAccess;
-pub(super) use resume::{Beginning, load};
+pub(crate) use access::ParkedAccess;
+pub(crate) use resume::{Beginning, load};
 
 /// The longest beginning of a prompt that a parked run has, in characters.
 const MAX_PROMPT: usize = 2000;
@@ -26,7 +22,7 @@ const MAX_SETTINGS: usize = 1 << 20;
 
 /// The means of a run to be parked, and the work that comes first if it goes on with a parked one.
 #[derive(Default)]
-pub(super) struct Parking {
+pub(crate) struct Parking {
     /// The run as it would be parked, without its calls. `None` if it cannot be parked.
     run: Option<Box<ParkedRun>>,
     /// The run that this one goes on with, as it was parked.
@@ -36,16 +32,16 @@ pub(super) struct Parking {
 }
 
 /// The last answer of a parked run, as far as it is not done with.
-pub(super) struct OpenTurn {
+pub(crate) struct OpenTurn {
     /// The calls without a result, in the model's order.
-    pub(super) calls: Vec<ToolCall>,
+    pub(crate) calls: Vec<ToolCall>,
     /// Those of them that were about to run when an earlier attempt was interrupted.
-    pub(super) started: HashSet<CallId>,
+    pub(crate) started: HashSet<CallId>,
 }
 
 impl Parking {
     /// Returns what a client's run needs to be parked. `stored` says that its messages are in a session.
-    pub(super) fn of_client(id: &RunId, session: &SessionId, request: &StartRun, stored: bool) -> Self {
+    pub(crate) fn of_client(id: &RunId, session: &SessionId, request: &StartRun, stored: bool) -> Self {
         let settings = request.park.as_ref().filter(|settings| stored && settings.len() <= MAX_SETTINGS);
         let Some(settings) = settings.cloned() else { return Self::default() };
         let run = ParkedRun {
@@ -68,13 +64,13 @@ impl Parking {
     }
 
     /// Returns what a run needs that goes on with `parked`, which has the id of that run already.
-    pub(super) fn of_resumed(parked: ParkedRun, open: OpenTurn) -> Self {
+    pub(crate) fn of_resumed(parked: ParkedRun, open: OpenTurn) -> Self {
         let run = ParkedRun { calls: Vec::new(), ..parked.clone() };
         Self { run: Some(Box::new(run)), resumed: Some(Box::new(parked)), open: Some(open) }
     }
 
     /// Sets the agent, whose name the request may leave out, and which directory the run works in.
-    pub(super) fn with_agent(mut self, agent: &str, work_dir: &WorkDir) -> Self {
+    pub(crate) fn with_agent(mut self, agent: &str, work_dir: &WorkDir) -> Self {
         if let Some(run) = &mut self.run {
             agent.clone_into(&mut run.agent);
             run.dir = run.working_dir.as_ref().and(work_dir.place());
@@ -82,39 +78,39 @@ impl Parking {
         self
     }
 
-    pub(super) fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         self.run.is_some()
     }
 
     /// Returns true for a run that goes on with a parked one.
-    pub(super) fn is_resumed(&self) -> bool {
+    pub(crate) fn is_resumed(&self) -> bool {
         self.resumed.is_some()
     }
 
     /// Counts an answer of the model.
-    pub(super) fn note_turn(&mut self) {
+    pub(crate) fn note_turn(&mut self) {
         if let Some(run) = &mut self.run {
             run.turns += 1;
         }
     }
 
     /// Takes the calls that have to be dealt with before the model is asked.
-    pub(super) fn take_open(&mut self) -> Option<OpenTurn> {
+    pub(crate) fn take_open(&mut self) -> Option<OpenTurn> {
         self.open.take()
     }
 
     /// Returns the call as it was when the run was parked, if it is one of those at which it was.
-    pub(super) fn parked_call(&self, call: &CallId) -> Option<&ParkedCall> {
+    pub(crate) fn parked_call(&self, call: &CallId) -> Option<&ParkedCall> {
         self.resumed.as_ref()?.calls.iter().find(|parked| parked.call.id == *call)
     }
 
     /// Returns true while the calls at which the run was parked are decided about or run.
-    pub(super) fn holds_calls(&self) -> bool {
+    pub(crate) fn holds_calls(&self) -> bool {
         self.resumed.as_ref().is_some_and(|resumed| !resumed.calls.is_empty())
     }
 
     /// Forgets the calls at which the run was parked, because the next ones are new. A model may use an id again.
-    pub(super) fn forget_parked_calls(&mut self) {
+    pub(crate) fn forget_parked_calls(&mut self) {
         if let Some(resumed) = &mut self.resumed {
             resumed.calls.clear();
         }
@@ -125,7 +121,7 @@ impl Parking {
     /// # Errors
     ///
     /// [`FailureKind::Storage`] if it cannot be stored, [`FailureKind::Internal`] if it cannot be parked at all.
-    pub(super) async fn park(
+    pub(crate) async fn park(
         &self,
         access: &ParkedAccess,
         own: &RunId,
@@ -148,7 +144,7 @@ impl Parking {
 
     /// Removes the parked run that this one went on with, if this one has come to its end. One that has failed or was
     /// cancelled stays parked, so that somebody can go on with it again.
-    pub(super) async fn finish(&self, access: &ParkedAccess, outcome: &Outcome) {
+    pub(crate) async fn finish(&self, access: &ParkedAccess, outcome: &Outcome) {
         let is_over = matches!(outcome, Outcome::Completed { .. } | Outcome::Denied);
         let Some(resumed) = self.resumed.as_ref().filter(|_| is_over) else { return };
         let (runs, id) = (access.runs.clone(), resumed.id.clone());

@@ -8,13 +8,9 @@ use kontekst_store::{
 };
 use kontekst_tools::WorkDir;
 
-use crate::context::estimate;
-
 use crate::{
-    checks::Checks,
-    protocol::{Event, FailureKind, RunError},
-    request::ResumeRun,
-    run::EventSender,
+    context::estimate,
+    run::{Event, EventSender, FailureKind, ResumeRun, RunError},
 };
 
 use super::{OpenTurn, Parking, access::ParkedAccess};
@@ -125,8 +121,12 @@ impl Beginning {
         messages
     }
 
-    /// Records that the run goes on with the parked one, before it writes anything to the session. The checks are told about
-    /// changes of files from before.
+    /// Returns true if files were changed before the run was parked, and not checked since.
+    pub(crate) fn checks_due(&self) -> bool {
+        self.resumed().is_some_and(|resumed| resumed.parked.checks_due)
+    }
+
+    /// Records that the run goes on with the parked one, before it writes anything to the session.
     ///
     /// # Errors
     ///
@@ -136,16 +136,12 @@ impl Beginning {
         access: &ParkedAccess,
         agent: &str,
         work_dir: &WorkDir,
-        mut checks: Checks,
         events: &EventSender,
-    ) -> Result<(Checks, Parking), RunError> {
+    ) -> Result<Parking, RunError> {
         let resumed = match self {
-            Self::New(parking) => return Ok((checks, parking.with_agent(agent, work_dir))),
+            Self::New(parking) => return Ok(parking.with_agent(agent, work_dir)),
             Self::Resumed(resumed) => resumed,
         };
-        if resumed.parked.checks_due {
-            checks.note_earlier_change();
-        }
         let ResumedRun { mut parked, open, is_copied, .. } = *resumed;
         parked.is_begun = true;
         if is_copied {
@@ -155,7 +151,7 @@ impl Beginning {
             )));
         }
         access.runs.save(&parked).map_err(|error| parked_error(&error))?;
-        Ok((checks, Parking::of_resumed(parked, open)))
+        Ok(Parking::of_resumed(parked, open))
     }
 }
 

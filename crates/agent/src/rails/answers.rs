@@ -2,12 +2,12 @@
 
 use kontekst_provider::{FinishReason, Turn};
 
-use super::{Answer, Judgement, Moment, Rail};
-
 use crate::{
     ledger::Ledger,
-    protocol::{FailureKind, RunError},
+    run::{FailureKind, RunError},
 };
+
+use super::{Answer, Judgement, Moment, Rail};
 
 /// Returns the answer, unless it was cut at its token limit. Such an answer has an ending of its own.
 fn whole<'a>(moment: &'a Moment<'_>) -> Option<&'a Answer<'a>> {

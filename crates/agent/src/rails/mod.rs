@@ -5,7 +5,6 @@
 
 mod answers;
 mod changed_place;
-mod opening;
 mod repeated_calls;
 mod repeated_text;
 mod thinking_budget;
@@ -16,15 +15,14 @@ use kontekst_core::{ToolCall, ToolNature};
 use kontekst_provider::Turn;
 use kontekst_store::config::RailsConfig;
 
-use crate::{ledger::Ledger, protocol::RunError};
+use crate::{ledger::Ledger, run::RunError};
 
-pub(super) use changed_place::changed_place;
-pub(super) use opening::{keep_new, read_opening};
-pub(super) use repeated_text::{RepeatedText, may_want_repetition, without_repetitions};
-pub(super) use thinking_budget::ThinkingBudget;
+pub(crate) use changed_place::changed_place;
+pub(crate) use repeated_text::{RepeatedText, may_want_repetition, without_repetitions};
+pub(crate) use thinking_budget::ThinkingBudget;
 
 /// Something that a rail judges.
-pub(super) enum Moment<'a> {
+pub(crate) enum Moment<'a> {
     /// A call that the daemon has answered. It is the last one in the ledger.
     Result { call: &'a ToolCall, nature: ToolNature },
     /// An answer without calls.
@@ -32,14 +30,14 @@ pub(super) enum Moment<'a> {
 }
 
 /// An answer without calls.
-pub(super) struct Answer<'a> {
-    pub(super) turn: &'a Turn,
+pub(crate) struct Answer<'a> {
+    pub(crate) turn: &'a Turn,
     /// The files that the model says it has changed, if it ended its task with such a list.
-    pub(super) claims: Option<&'a [String]>,
+    pub(crate) claims: Option<&'a [String]>,
 }
 
 /// The judgement of a rail.
-pub(super) enum Judgement {
+pub(crate) enum Judgement {
     Pass,
     /// The model reads this with the result.
     Note(String),
@@ -64,9 +62,9 @@ trait Rail: Send + Sync {
 }
 
 /// The rails of one run.
-pub(super) struct Rails {
+pub(crate) struct Rails {
     /// The keys of the agent. A rail that is off is not asked.
-    pub(super) config: RailsConfig,
+    pub(crate) config: RailsConfig,
     rails: Vec<Box<dyn Rail>>,
     /// The number of times that the rails of each name have asked the model again.
     asked: HashMap<&'static str, u32>,
@@ -76,7 +74,7 @@ pub(super) struct Rails {
 
 impl Rails {
     /// `in_steps` says that the model works in steps, as small models do.
-    pub(super) fn new(config: RailsConfig, in_steps: bool) -> Self {
+    pub(crate) fn new(config: RailsConfig, in_steps: bool) -> Self {
         let mut rails: Vec<Box<dyn Rail>> = vec![Box::new(answers::Empty { asks: config.unfinished })];
         let mut add = |is_on: bool, rail: Box<dyn Rail>| rails.extend(is_on.then_some(rail));
         add(config.repeats, Box::new(repeated_calls::Repeated { ends: in_steps }));
@@ -86,7 +84,7 @@ impl Rails {
 
     /// Returns the first judgement that is not [`Judgement::Pass`]. A rail that has asked too often accepts the answer, or ends
     /// the run.
-    pub(super) fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
+    pub(crate) fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
         for rail in &mut self.rails {
             match rail.judge(moment, ledger) {
                 Judgement::Pass => {}
@@ -107,7 +105,7 @@ impl Rails {
     }
 
     /// Judges a call that the daemon has answered. Returns what the model reads with the result.
-    pub(super) fn note(&mut self, call: &ToolCall, nature: ToolNature, ledger: &Ledger) -> Option<String> {
+    pub(crate) fn note(&mut self, call: &ToolCall, nature: ToolNature, ledger: &Ledger) -> Option<String> {
         match self.judge(&Moment::Result { call, nature }, ledger) {
             Judgement::Note(note) => Some(note),
             Judgement::End(error) => {
@@ -121,7 +119,7 @@ impl Rails {
     /// # Errors
     ///
     /// The reason for which a rail ends the run.
-    pub(super) fn take_end(&mut self) -> Result<(), RunError> {
+    pub(crate) fn take_end(&mut self) -> Result<(), RunError> {
         self.end.take().map_or(Ok(()), Err)
     }
 }

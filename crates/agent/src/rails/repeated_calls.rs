@@ -2,12 +2,12 @@
 
 use kontekst_core::ToolNature;
 
-use super::{Judgement, Moment, Rail};
-
 use crate::{
     ledger::Ledger,
-    protocol::{FailureKind, RunError},
+    run::{FailureKind, RunError},
 };
+
+use super::{Judgement, Moment, Rail};
 
 /// The run of a model in steps ends when a call was made this often with the same result, and nothing was changed in between.
 const MAX_TIMES: u32 = 4;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use kontekst_agent::{
     Run,
-    protocol::{Event, Outcome},
+    protocol::{Decision, Event, Outcome},
 };
 use kontekst_core::{CallId, OrderedObject, ToolCall, ToolOutcome};
 
@@ -201,11 +201,10 @@ impl EventEncoder for Transcript {
         match event {
             Event::Text(text) if !text.is_empty() => events::text(out, "content", &text),
             Event::TurnCompleted { content, calls, .. } => self.turn_completed(content, calls, out),
-            Event::ToolsProposed(proposed) => {
-                for (id, reason) in self.approver.decide(&proposed, run) {
-                    if let Some(pending) = self.calls.iter_mut().find(|pending| pending.call.id == id) {
-                        pending.denial = Some(reason);
-                    }
+            Event::ToolsProposed(proposed) => self.approver.decide(&proposed, run),
+            Event::ToolDecided { call, decision: Decision::Denied(reason) } => {
+                if let Some(pending) = self.calls.iter_mut().find(|pending| pending.call.id == call) {
+                    pending.denial = Some(reason);
                 }
             }
             Event::ToolStarted { call, .. } => self.tool_started(&call, out),

@@ -18,7 +18,7 @@ use super::{
 };
 
 use crate::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
+    Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
     chat::{AnswerParser, prompted, steps},
     decoding::{decode_error, finish_reason},
 };
@@ -193,16 +193,14 @@ impl Provider for ChatModel {
         self.overhead.of(messages)
     }
 
-    fn window(&self) -> Option<u32> {
-        Some(self.context_window())
-    }
-
-    fn can_force_tool(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, option: AnswerOption) -> bool {
-        matches!(option, AnswerOption::Format | AnswerOption::NamedTool | AnswerOption::Seed)
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            window: Some(self.context_window()),
+            slots: 1,
+            options: vec![AnswerOption::Format, AnswerOption::NamedTool, AnswerOption::Seed],
+            forced_tool: true,
+            ..Capabilities::default()
+        }
     }
 
     fn not_held(&self, schema: &JsonSchema) -> Option<String> {
@@ -216,14 +214,6 @@ impl Provider for ChatModel {
             ToolRole::Auto => self.engine.info().parameters < steps::SMALL_MODEL,
             ToolRole::Native | ToolRole::Text | ToolRole::Prompted => false,
         }
-    }
-
-    fn parameters(&self) -> Option<u64> {
-        Some(self.engine.info().parameters)
-    }
-
-    fn slots(&self) -> usize {
-        1
     }
 }
 

@@ -7,10 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kontekst_core::{AnswerOption, Cancel, JsonSchema, ModelIdentity};
+use kontekst_core::{Cancel, JsonSchema, ModelIdentity};
 
 use crate::{
-    ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
+    Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
     slots::{SlotError, Slots},
 };
 
@@ -19,7 +19,7 @@ pub(super) struct LoadedModel {
     name: String,
     /// `None` for the model that is part of the program.
     file: Option<PathBuf>,
-    context_window: Option<u32>,
+    capabilities: Capabilities,
     /// `None` once the model is unloaded.
     model: Mutex<Option<Arc<dyn Provider>>>,
     slots: Slots,
@@ -33,7 +33,7 @@ impl LoadedModel {
         Self {
             name,
             file: None,
-            context_window: model.window(),
+            capabilities: model.capabilities(),
             model: Mutex::new(Some(model)),
             slots: Slots::new(1),
             last_used: Mutex::new(Instant::now()),
@@ -50,7 +50,7 @@ impl LoadedModel {
     }
 
     pub(super) fn context_window(&self) -> Option<u32> {
-        self.context_window
+        self.capabilities.window
     }
 
     pub(super) fn slots(&self) -> &Slots {
@@ -130,16 +130,12 @@ impl Provider for InProcess {
         self.model.model().map_or(0, |model| model.template_tokens(messages, cancel))
     }
 
-    fn window(&self) -> Option<u32> {
-        self.model.context_window
-    }
-
-    fn can_force_tool(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, option: AnswerOption) -> bool {
-        self.model.model().is_none_or(|model| model.supports(option))
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            identity: self.model.file.clone().map(ModelIdentity::File),
+            notice: self.notice.clone(),
+            ..self.model.capabilities.clone()
+        }
     }
 
     fn not_held(&self, schema: &JsonSchema) -> Option<String> {
@@ -148,22 +144,6 @@ impl Provider for InProcess {
 
     fn works_in_steps(&self, tool_role: ToolRole) -> bool {
         self.model.model().is_some_and(|model| model.works_in_steps(tool_role))
-    }
-
-    fn parameters(&self) -> Option<u64> {
-        self.model.model().and_then(|model| model.parameters())
-    }
-
-    fn identity(&self) -> Option<ModelIdentity> {
-        self.model.file.clone().map(ModelIdentity::File)
-    }
-
-    fn slots(&self) -> usize {
-        self.model.slots.limit()
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.notice.clone()
     }
 }
 

@@ -10,7 +10,7 @@ use kontekst_core::Cancel;
 use super::{
     error_response,
     http::{ServerClient, Silence},
-    server_kind::{self, Detected, ServerKind, model_list},
+    server_kind::{self, Detected, Questions, ServerKind, model_list},
 };
 
 use crate::ProviderError;
@@ -24,7 +24,7 @@ const ROUTER_SLOTS: usize = 4;
 
 /// The properties of a server and of the model that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct ServerCapabilities {
     /// The server that answers is llama.cpp: it understands its own request fields, counts tokens and reports progress.
     pub is_llama_cpp: bool,
     pub server_kind: ServerKind,
@@ -48,7 +48,7 @@ pub struct Capabilities {
     pub(crate) supports_system_role: bool,
 }
 
-impl Capabilities {
+impl ServerCapabilities {
     /// Those of a server of which nothing is known.
     fn unknown() -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Capabilities {
 /// The result of [`probe`].
 #[derive(Debug)]
 pub enum Probe {
-    Ready(Capabilities),
+    Ready(ServerCapabilities),
     /// The server is still loading its model.
     Loading,
     /// A llama.cpp router that has not loaded this model. `load_model` makes it do so.
@@ -83,7 +83,7 @@ pub enum Probe {
     },
     /// A server that does not say which models it has. `error` is its answer, or that it is silent.
     Unlisted {
-        capabilities: Capabilities,
+        capabilities: ServerCapabilities,
         error: ProviderError,
     },
 }
@@ -116,7 +116,8 @@ pub fn probe(
     cancel: &Cancel,
     timeout: Duration,
 ) -> Result<Probe, ProviderError> {
-    let (status, body) = match client.request("/props", None, cancel, timeout) {
+    let questions = Questions { client, cancel, timeout };
+    let (status, body) = match questions.page("/props") {
         Err(error) if is_silence(&error) => (408, Vec::new()),
         answer => answer?,
     };
@@ -128,20 +129,20 @@ pub fn probe(
     }
     match serde_json::from_slice::<Props>(&body) {
         Ok(props) if status == 200 && props.role.as_deref() == Some("router") => {
-            return probe_routed_model(client, model, cancel, timeout);
+            return probe_routed_model(questions, model);
         }
         Ok(props) if status == 200 && props.default_generation_settings.is_some() => {
             let alias = props.model_alias.clone().filter(|alias| !alias.is_empty());
             let found = llama_capabilities(props);
             let only_model = found.file_name().map(str::to_owned).into_iter().chain(alias).collect();
-            return Ok(Probe::Ready(Capabilities { only_model, ..found }));
+            return Ok(Probe::Ready(ServerCapabilities { only_model, ..found }));
         }
         _ => {}
     }
-    let (status, body) = match client.request("/v1/models", None, cancel, timeout) {
+    let (status, body) = match questions.page("/v1/models") {
         // It may still answer chats. Other questions would take as long.
         Err(error) if is_silence(&error) => {
-            return Ok(Probe::Unlisted { capabilities: Capabilities::unknown(), error });
+            return Ok(Probe::Unlisted { capabilities: ServerCapabilities::unknown(), error });
         }
         answer => answer?,
     };
@@ -149,14 +150,14 @@ pub fn probe(
         return Ok(Probe::Loading);
     }
     match model_list(&body).filter(|_| status == 200) {
-        Some(list) => Ok(Probe::Ready(other_capabilities(&list, client, model, cancel, timeout))),
+        Some(list) => Ok(Probe::Ready(other_capabilities(questions, &list, model))),
         None if matches!(status, 401 | 403) => Err(error_response::from_status(status, &body)),
         None => {
             let error = match status {
                 200 => ProviderError::Protocol("it is no list of models".to_owned()),
                 _ => error_response::from_status(status, &body),
             };
-            let capabilities = other_capabilities(&[], client, model, cancel, timeout);
+            let capabilities = other_capabilities(questions, &[], model);
             Ok(Probe::Unlisted { capabilities, error })
         }
     }
@@ -186,18 +187,18 @@ pub(crate) fn load_model(
     Ok(())
 }
 
-/// Makes a server load a model that [`Capabilities::is_unloaded`], and waits for it, for at most `timeout`. The window is
+/// Makes a server load a model that [`ServerCapabilities::is_unloaded`], and waits for it, for at most `timeout`. The window is
 /// `context_size` tokens where the server lets a client set it. The next [`probe`] tells its window.
 pub(crate) fn load_unloaded(
     client: &ServerClient,
-    found: &Capabilities,
+    found: &ServerCapabilities,
     model: &str,
     context_size: Option<u32>,
     cancel: &Cancel,
     timeout: Duration,
 ) {
     let model = found.model.as_deref().unwrap_or(model);
-    server_kind::load(found.server_kind, client, model, context_size, cancel, timeout);
+    server_kind::load(found.server_kind, Questions { client, cancel, timeout }, model, context_size);
 }
 
 /// Returns why a llama.cpp router could not load a model, if it reports a failure.
@@ -207,7 +208,7 @@ pub(crate) fn load_failure(
     cancel: &Cancel,
     timeout: Duration,
 ) -> Option<ProviderError> {
-    let (_, models) = client.request("/models", None, cancel, timeout).ok()?;
+    let (_, models) = Questions { client, cancel, timeout }.page("/models").ok()?;
     let models = serde_json::from_slice::<Value>(&models).ok()?;
     let status = &models["data"].as_array()?.iter().find(|entry| entry["id"] == model)?["status"];
     let code = status["exit_code"].as_i64().filter(|_| status["failed"] == true)?;
@@ -219,11 +220,11 @@ pub(crate) fn load_failure(
     })
 }
 
-fn llama_capabilities(props: Props) -> Capabilities {
+fn llama_capabilities(props: Props) -> ServerCapabilities {
     let settings = props.default_generation_settings.unwrap_or_default();
     let caps = props.chat_template_caps.unwrap_or_default();
     let can = |key: &str| caps[key].as_bool().unwrap_or(true);
-    Capabilities {
+    ServerCapabilities {
         is_llama_cpp: true,
         server_kind: ServerKind::LlamaCpp,
         model: None,
@@ -238,26 +239,21 @@ fn llama_capabilities(props: Props) -> Capabilities {
 }
 
 /// Asks a llama.cpp router about one model, without making it load that model.
-fn probe_routed_model(
-    client: &ServerClient,
-    model: &str,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Result<Probe, ProviderError> {
-    let chosen = if model.is_empty() { routers_choice(client, cancel, timeout)? } else { None };
+fn probe_routed_model(questions: Questions<'_>, model: &str) -> Result<Probe, ProviderError> {
+    let chosen = if model.is_empty() { routers_choice(questions)? } else { None };
     let Some(model) = chosen.as_deref().or(Some(model).filter(|model| !model.is_empty())) else {
         return Ok(Probe::Ready(llama_capabilities(Props::default()))); // it has no model, and still it answers
     };
     let query: String = url::form_urlencoded::byte_serialize(model.as_bytes()).collect();
     let path = format!("/props?model={query}&autoload=false");
-    let (status, body) = client.request(&path, None, cancel, timeout)?;
+    let (status, body) = questions.page(&path)?;
     if error_response::is_loading(status, &body) {
         return Ok(Probe::Loading);
     }
     match error_response::from_status(status, &body) {
         _ if status == 200 => {
             let found = llama_capabilities(serde_json::from_slice(&body).unwrap_or_default());
-            Ok(Probe::Ready(Capabilities { model: chosen, ..found }))
+            Ok(Probe::Ready(ServerCapabilities { model: chosen, ..found }))
         }
         // The last message is about an earlier attempt. The file may have been replaced since.
         ProviderError::Status { message, .. }
@@ -272,12 +268,8 @@ fn probe_routed_model(
 }
 
 /// Returns the model of a router that is used if none is asked for: one that is loaded, else the first one.
-fn routers_choice(
-    client: &ServerClient,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Result<Option<String>, ProviderError> {
-    let (_, models) = client.request("/models", None, cancel, timeout)?;
+fn routers_choice(questions: Questions<'_>) -> Result<Option<String>, ProviderError> {
+    let (_, models) = questions.page("/models")?;
     let models = serde_json::from_slice::<Value>(&models).unwrap_or_default();
     let list: &[Value] = models["data"].as_array().map_or(&[], Vec::as_slice);
     let loaded = list.iter().find(|entry| entry["status"]["value"] == "loaded");
@@ -285,34 +277,25 @@ fn routers_choice(
     Ok(chosen.and_then(|entry| entry["id"].as_str()).map(str::to_owned))
 }
 
-fn other_capabilities(
-    list: &[Value],
-    client: &ServerClient,
-    model: &str,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Capabilities {
+fn other_capabilities(questions: Questions<'_>, list: &[Value], model: &str) -> ServerCapabilities {
     let Detected { server_kind, model: used, window, is_unloaded } =
-        server_kind::detect(list, client, model, cancel, timeout);
+        server_kind::detect(questions, list, model);
     let is_chosen = model.is_empty();
     if server_kind == ServerKind::LlamaSwap
-        && let Some(props) = llama_swap_props(client, used.as_deref().unwrap_or(model), cancel, timeout)
+        && let Some(props) = llama_swap_props(questions, used.as_deref().unwrap_or(model))
     {
         let model = used.filter(|_| is_chosen);
-        return Capabilities { server_kind, model, ..llama_capabilities(props) };
+        return ServerCapabilities { server_kind, model, ..llama_capabilities(props) };
     }
     let model = used.filter(|_| is_chosen);
-    Capabilities { server_kind, model, window, is_unloaded, ..Capabilities::unknown() }
+    ServerCapabilities { server_kind, model, window, is_unloaded, ..ServerCapabilities::unknown() }
 }
 
 /// Returns the `/props` of llama-swap's server for `model` if that server is running. Asking otherwise would start it
 /// and stop another one.
-fn llama_swap_props(client: &ServerClient, model: &str, cancel: &Cancel, timeout: Duration) -> Option<Props> {
-    let (_, running) = client.request("/running", None, cancel, timeout).ok()?;
-    let running = serde_json::from_slice::<Value>(&running).ok()?;
+fn llama_swap_props(questions: Questions<'_>, model: &str) -> Option<Props> {
+    let running = questions.get("/running")?;
     let ready = |entry: &Value| entry["model"] == model && entry["state"] == "ready";
     running["running"].as_array()?.iter().find(|entry| ready(entry))?;
-    let (status, body) =
-        client.request(&server_kind::upstream_path(model, "/props"), None, cancel, timeout).ok()?;
-    (status == 200).then(|| serde_json::from_slice(&body).ok())?
+    serde_json::from_value(questions.get(&server_kind::upstream_path(model, "/props"))?).ok()
 }

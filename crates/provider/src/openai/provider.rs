@@ -12,13 +12,14 @@ use std::{
 use kontekst_core::{AnswerOption, Cancel, Message, ModelIdentity, ToolDef, clock::unix_millis};
 
 use super::{
-    attempts::Attempts, error_response::single_line, probe::Capabilities, served_model::ServedModel,
+    attempts::Attempts, error_response::single_line, probe::ServerCapabilities, served_model::ServedModel,
     server::Server, server_kind::ServerKind, template_overhead::TemplateOverhead,
     token_estimator::TokenEstimator, wire_model_name,
 };
 
 use crate::{
-    ChatRequest, Delta, NoServer, Progress, Provider, ProviderError, ToolRole, Turn, slots::SlotError,
+    Capabilities, ChatRequest, Delta, NoServer, Progress, Provider, ProviderError, ToolRole, Turn,
+    slots::SlotError,
 };
 
 /// One model of one server.
@@ -46,7 +47,7 @@ const MIN_TRUNCATION_TOKENS: u32 = 1024;
 
 impl OpenAiProvider {
     /// `model` is the name that was asked for. If it is empty, the server's choice in `capabilities` counts.
-    pub fn new(server: Arc<Server>, model: &str, capabilities: Capabilities) -> Self {
+    pub fn new(server: Arc<Server>, model: &str, capabilities: ServerCapabilities) -> Self {
         let name = capabilities.model.clone().unwrap_or_else(|| wire_model_name(model).to_owned());
         Self {
             served: ServedModel::new(server, name, capabilities),
@@ -94,6 +95,46 @@ impl OpenAiProvider {
             "default" => capabilities.file_name().map(single_line).unwrap_or_default(),
             name => single_line(name),
         }
+    }
+
+    /// Returns the context window in tokens, if the server reports it.
+    pub(crate) fn window(&self) -> Option<u32> {
+        self.served.capabilities.window
+    }
+
+    /// Returns one line for the user if the configuration asks for a larger context window than the server has.
+    pub(crate) fn window_warning(&self) -> Option<String> {
+        let (wanted, window) =
+            self.context_size.zip(self.window()).filter(|(wanted, window)| wanted > window)?;
+        let fact = format!("`context_size` is {wanted} tokens, but the server has a window of {window}");
+        Some(match self.served.capabilities.server_kind.how_to_set_window(wanted) {
+            Some(remedy) => format!("{fact}; {remedy}"),
+            None => fact,
+        })
+    }
+
+    /// Returns one line for the user if the server has only another model than the one that was asked for.
+    fn notice(&self) -> Option<String> {
+        let asked = Some(&*self.served.model).filter(|name| *name != wire_model_name(""))?;
+        let names = &self.served.capabilities.only_model;
+        let other = names
+            .first()
+            .filter(|_| self.file.is_none() && !names.iter().any(|name| is_same(name, asked)))?;
+        Some(format!(
+            "`{}` was asked for, but the server has one model, `{}`, and answers with it",
+            single_line(asked),
+            single_line(other)
+        ))
+    }
+
+    fn identity(&self) -> ModelIdentity {
+        if let Some(file) = &self.file {
+            return ModelIdentity::File(file.clone());
+        }
+        // A llama-server answers with its own model, whatever name is asked for.
+        let model = self.served.capabilities.file_name().unwrap_or(&self.served.model);
+        let endpoint = self.served.server.client().base().to_owned();
+        ModelIdentity::Served { endpoint, model: model.to_owned() }
     }
 
     /// Returns the report that the server was asked for an answer.
@@ -219,87 +260,40 @@ impl Provider for OpenAiProvider {
         overhead.map_or(0, |overhead| overhead.for_messages(messages))
     }
 
-    fn window(&self) -> Option<u32> {
-        self.served.capabilities.window
-    }
-
-    fn notice(&self) -> Option<String> {
-        let asked = Some(&*self.served.model).filter(|name| *name != wire_model_name(""))?;
-        let names = &self.served.capabilities.only_model;
-        let other = names
-            .first()
-            .filter(|_| self.file.is_none() && !names.iter().any(|name| is_same(name, asked)))?;
-        Some(format!(
-            "`{}` was asked for, but the server has one model, `{}`, and answers with it",
-            single_line(asked),
-            single_line(other)
-        ))
-    }
-
-    fn window_warning(&self) -> Option<String> {
-        let (wanted, window) =
-            self.context_size.zip(self.window()).filter(|(wanted, window)| wanted > window)?;
-        let fact = format!("`context_size` is {wanted} tokens, but the server has a window of {window}");
-        Some(match self.served.capabilities.server_kind.how_to_set_window(wanted) {
-            Some(remedy) => format!("{fact}; {remedy}"),
-            None => fact,
-        })
-    }
-
-    fn can_switch_thinking_off(&self) -> bool {
-        self.served.capabilities.is_llama_cpp
-    }
-
-    fn can_force_tool(&self) -> bool {
-        self.served.capabilities.is_llama_cpp
-    }
-
-    fn supports(&self, option: AnswerOption) -> bool {
-        match option {
-            AnswerOption::RequiredTool => !self.tools_in_prompt(),
-            AnswerOption::NamedTool => self.can_force_tool() || !self.tools_in_prompt(),
-            AnswerOption::Format
-            | AnswerOption::Stop
-            | AnswerOption::Seed
-            | AnswerOption::PresencePenalty
-            | AnswerOption::FrequencyPenalty
-            | AnswerOption::LogitBias
-            | AnswerOption::ReasoningEffort => true,
+    fn capabilities(&self) -> Capabilities {
+        let ServedModel { server, capabilities, .. } = &self.served;
+        let tools_in_prompt = self.served.needs_tools_in_prompt();
+        let client = server.client();
+        let mut options = vec![
+            AnswerOption::Format,
+            AnswerOption::Stop,
+            AnswerOption::Seed,
+            AnswerOption::PresencePenalty,
+            AnswerOption::FrequencyPenalty,
+            AnswerOption::LogitBias,
+            AnswerOption::ReasoningEffort,
+        ];
+        options.extend((!tools_in_prompt).then_some(AnswerOption::RequiredTool));
+        options.extend((capabilities.is_llama_cpp || !tools_in_prompt).then_some(AnswerOption::NamedTool));
+        Capabilities {
+            identity: Some(self.identity()),
+            window: self.window(),
+            slots: server.slots().limit(),
+            options,
+            forced_tool: capabilities.is_llama_cpp,
+            thinking_switch: capabilities.is_llama_cpp,
+            tools_in_prompt,
+            remote_server: client.is_remote().then(|| client.base().to_owned()),
+            notice: self.notice(),
+            window_warning: self.window_warning(),
         }
-    }
-
-    fn tools_in_prompt(&self) -> bool {
-        self.served.needs_tools_in_prompt()
     }
 
     fn works_in_steps(&self, tool_role: ToolRole) -> bool {
         self.served.works_in_steps(tool_role)
     }
 
-    fn parameters(&self) -> Option<u64> {
-        self.served.parameters()
-    }
-
-    fn identity(&self) -> Option<ModelIdentity> {
-        if let Some(file) = &self.file {
-            return Some(ModelIdentity::File(file.clone()));
-        }
-        // A llama-server answers with its own model, whatever name is asked for.
-        let model = self.served.capabilities.file_name().unwrap_or(&self.served.model);
-        let endpoint = self.served.server.client().base().to_owned();
-        Some(ModelIdentity::Served { endpoint, model: model.to_owned() })
-    }
-
     fn takes_images(&self) -> bool {
         self.served.takes_images()
-    }
-
-    fn slots(&self) -> usize {
-        self.served.server.slots().limit()
-    }
-
-    fn remote_server(&self) -> Option<String> {
-        let client = self.served.server.client();
-        client.is_remote().then(|| client.base().to_owned())
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{
 
 use kontekst_core::{AnswerFormat, JsonSchema, Message, Sampling, ToolCall, ToolChoice, without_name_space};
 
-use super::{calling::Calling, probe::Capabilities, refusals::Refusals, wire};
+use super::{calling::Calling, probe::ServerCapabilities, refusals::Refusals, wire};
 
 use crate::{
     ChatRequest, ToolRole,
@@ -32,7 +32,7 @@ pub(super) struct RequestForm {
 /// Builds the body of `request`. The same arguments give the same bytes, so that the server's prompt cache matches.
 pub(super) fn build(
     model: &str,
-    capabilities: &Capabilities,
+    capabilities: &ServerCapabilities,
     request: &ChatRequest,
     form: &RequestForm,
 ) -> Vec<u8> {

@@ -2,9 +2,15 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use kontekst_core::AnswerFormat;
+use kontekst_core::{AnswerFormat, Cancel};
 
-use super::{calling::Calling, probe::Capabilities, refusals::Refusals, server::Server, server_kind};
+use super::{
+    calling::Calling,
+    probe::ServerCapabilities,
+    refusals::Refusals,
+    server::Server,
+    server_kind::{self, Questions, ServerKind},
+};
 
 use crate::{ChatRequest, ToolRole, chat::steps};
 
@@ -13,7 +19,7 @@ pub(super) struct ServedModel {
     pub(super) server: Arc<Server>,
     /// The name that requests carry.
     pub(super) model: String,
-    pub(super) capabilities: Capabilities,
+    pub(super) capabilities: ServerCapabilities,
     /// The parts of a request that the server has refused so far.
     refusals: Mutex<Refusals>,
     /// The number of the model's parameters. The server is asked once, when it matters.
@@ -23,7 +29,7 @@ pub(super) struct ServedModel {
 }
 
 impl ServedModel {
-    pub(super) fn new(server: Arc<Server>, model: String, capabilities: Capabilities) -> Self {
+    pub(super) fn new(server: Arc<Server>, model: String, capabilities: ServerCapabilities) -> Self {
         Self {
             server,
             model,
@@ -42,7 +48,7 @@ impl ServedModel {
     /// Returns the number of tokens that the answer may take: what the prompt leaves of the window, because some
     /// servers refuse a request that could not fit.
     pub(super) fn max_tokens(&self, request: &ChatRequest) -> u32 {
-        let Capabilities { is_llama_cpp, window, .. } = self.capabilities;
+        let ServerCapabilities { is_llama_cpp, window, .. } = self.capabilities;
         let Some(window) = window.filter(|_| request.prompt_tokens > 0) else { return request.max_tokens };
         // A prompt that was only estimated may be longer.
         let margin = if is_llama_cpp { 0 } else { request.prompt_tokens / 8 };
@@ -76,20 +82,23 @@ impl ServedModel {
 
     /// Returns the number of the model's parameters, if the server says it.
     pub(super) fn parameters(&self) -> Option<u64> {
-        *self.parameters.get_or_init(|| {
-            let (server, kind) = (&self.server, self.capabilities.server_kind);
-            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
-            server_kind::parameters(kind, server.client(), model, server.timing().probe)
-        })
+        *self.parameters.get_or_init(|| self.ask(server_kind::parameters))
     }
 
     /// Returns false if the server says that its model cannot see.
     pub(super) fn takes_images(&self) -> bool {
-        *self.takes_images.get_or_init(|| {
-            let (server, kind) = (&self.server, self.capabilities.server_kind);
-            let model = self.capabilities.model.as_deref().unwrap_or(&self.model);
-            server_kind::takes_images(kind, server.client(), model, server.timing().probe).unwrap_or(true)
-        })
+        *self.takes_images.get_or_init(|| self.ask(server_kind::takes_images).unwrap_or(true))
+    }
+
+    /// Asks the server something about the model.
+    fn ask<T>(&self, question: fn(ServerKind, Questions<'_>, &str) -> Option<T>) -> Option<T> {
+        let (client, timeout) = (self.server.client(), self.server.timing().probe);
+        let questions = Questions { client, cancel: &Cancel::new(), timeout };
+        question(
+            self.capabilities.server_kind,
+            questions,
+            self.capabilities.model.as_deref().unwrap_or(&self.model),
+        )
     }
 
     /// Returns what the server has refused so far. It is learned there, too.

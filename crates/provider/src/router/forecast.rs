@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use kontekst_core::Cancel;
 use kontekst_models::gguf::Header;
-use kontekst_store::config::ProviderKind;
 
 use super::{EndpointFailure, Router, STATUS_TIMEOUT, hints, local::Local};
 
@@ -54,10 +53,7 @@ impl Router {
         if let Some(named) = endpoint.and_then(|url| self.agent_endpoint(url)) {
             return server_of(&named, model, false).map_err(|error| hints::no_server(&named, &error));
         }
-        let wants_builtin = model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE;
-        let skips_endpoints =
-            matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin)) || wants_builtin;
-        let endpoints = match skips_endpoints {
+        let endpoints = match self.skips_endpoints(model) {
             true => [].into(),
             false => self.endpoints_for(model, &Cancel::new()),
         };
@@ -66,15 +62,8 @@ impl Router {
             Err(_) if endpoints.is_empty() => None,
             Err(error) => Some(EndpointFailure { endpoints, error }),
         };
-        match (self.pin, &failure) {
-            (Some(ProviderKind::Endpoint), Some(failure)) => {
-                Err(hints::no_server(&failure.endpoints, &failure.error))
-            }
-            (Some(ProviderKind::Endpoint), None) => {
-                Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals()))
-            }
-            _ => self.forecast_local(wanted, failure.as_ref()),
-        }
+        self.check_pin(failure.as_ref())?;
+        self.forecast_local(wanted, failure.as_ref())
     }
 
     /// Returns what would answer a run with this model while a `llama-server` of ours runs, which keeps all other servers

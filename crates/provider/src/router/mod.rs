@@ -172,6 +172,21 @@ impl Router {
         }
     }
 
+    /// Returns true if no endpoint is asked for this model.
+    fn skips_endpoints(&self, model: &str) -> bool {
+        matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin))
+            || model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE
+    }
+
+    /// Fails if only endpoints may answer. `failure` says why none does, if there is one.
+    fn check_pin(&self, failure: Option<&EndpointFailure>) -> Result<(), ProviderError> {
+        match failure {
+            _ if self.pin != Some(ProviderKind::Endpoint) => Ok(()),
+            Some(failure) => Err(hints::no_server(&failure.endpoints, &failure.error)),
+            None => Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals())),
+        }
+    }
+
     /// Returns the endpoint that an agent names, or `None` if it is the only configured one.
     fn agent_endpoint(&self, url: &str) -> Option<Arc<[Endpoint]>> {
         let base = base_url(url);
@@ -277,12 +292,8 @@ impl Models for Router {
                 error => hints::no_server(&named, &error),
             });
         }
-        let wants_builtin = model == builtin::NAME && self.pin.is_none() && builtin::AVAILABLE;
         // While a llama-server of ours runs, it goes on to answer: its model is loaded.
-        let skips_endpoints = matches!(self.pin, Some(ProviderKind::LlamaServer | ProviderKind::Builtin))
-            || self.supervisor.is_running()
-            || wants_builtin;
-        let failure = if skips_endpoints {
+        let failure = if self.skips_endpoints(model) || self.supervisor.is_running() {
             None
         } else {
             match self.open_endpoint(model, cancel, sink) {
@@ -294,15 +305,8 @@ impl Models for Router {
                 Err(failure) => Some(failure),
             }
         };
-        match (self.pin, &failure) {
-            (Some(ProviderKind::Endpoint), Some(failure)) => {
-                Err(hints::no_server(&failure.endpoints, &failure.error))
-            }
-            (Some(ProviderKind::Endpoint), None) => {
-                Err(hints::nothing_found(self.discovery.ports(), &self.discovery.refusals()))
-            }
-            _ => self.open_local(wanted, failure.as_ref(), cancel, sink),
-        }
+        self.check_pin(failure.as_ref())?;
+        self.open_local(wanted, failure.as_ref(), cancel, sink)
     }
 
     fn names(&self) -> Vec<String> {

@@ -26,7 +26,7 @@ use std::{
 pub(crate) use self::settings::{Settings, keep_warm};
 use self::{binary::Options, crashes::Crashes, running::RunningServer};
 use super::{
-    NoServer, Progress, Provider as _, ProviderError,
+    NoServer, Progress, ProviderError,
     openai::{OpenAiProvider, ServerClient, Timing, wire_model_name},
     slots::{SlotError, Slots},
 };

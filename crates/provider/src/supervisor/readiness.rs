@@ -8,7 +8,7 @@ use super::{Supervisor, running::RunningServer};
 
 use crate::{
     NoServer, Progress, ProviderError,
-    openai::{Capabilities, OpenAiProvider, Probe, Server, SlotCache, probe},
+    openai::{OpenAiProvider, Probe, Server, ServerCapabilities, SlotCache, probe},
 };
 
 /// The longest wait between two probes of a server that is loading.
@@ -57,7 +57,7 @@ impl Supervisor {
         }
     }
 
-    fn provider(&self, running: &RunningServer, found: Capabilities) -> Arc<OpenAiProvider> {
+    fn provider(&self, running: &RunningServer, found: ServerCapabilities) -> Arc<OpenAiProvider> {
         let arguments = &self.settings.arguments;
         // With several slots it is unknown which session's prompt is in which slot.
         let kv_cache = arguments.kv_cache.clone().filter(|_| found.slots == 1).map(|files| {

@@ -10,7 +10,7 @@ use kontekst_core::stop_limits;
 
 use super::{child::Child, orphans::ServerRecord};
 
-use crate::openai::{Capabilities, OpenAiProvider, ServerClient};
+use crate::openai::{OpenAiProvider, ServerCapabilities, ServerClient};
 
 /// One server and its model.
 pub(super) struct RunningServer {
@@ -55,7 +55,7 @@ impl RunningServer {
 
     /// Returns true if the server that answered a probe is our child, and not another process on its port. It accepted
     /// our key, so only its model file is checked.
-    pub(super) fn is_our_child(&self, found: &Capabilities) -> bool {
+    pub(super) fn is_our_child(&self, found: &ServerCapabilities) -> bool {
         let named = found.model_path.as_deref().map(Path::new).and_then(Path::file_name);
         self.is_alive() && named == self.model.file_name()
     }

@@ -109,7 +109,8 @@ impl Benchmark<'_> {
         // The prefill of a short prompt is slower than that of a long one, so this takes less time than
         // planned.
         let prompt = (small.prefill_rate().unwrap_or(100.0) * READ_SECONDS).min(MAX_PROMPT_TOKENS);
-        let half_window = self.provider.window().map_or(MAX_PROMPT_TOKENS, |window| f64::from(window) / 2.0);
+        let half_window =
+            self.provider.capabilities().window.map_or(MAX_PROMPT_TOKENS, |window| f64::from(window) / 2.0);
         let answer = (small.decode_rate().unwrap_or(8.0) * WRITE_SECONDS).clamp(16.0, 128.0);
         request(&self.long_prompt(prompt.min(half_window) as u32), answer as u32)
     }
@@ -157,7 +158,7 @@ impl Benchmark<'_> {
             }
             Err(error) => return Err(error),
         };
-        self.results.call_was_prompted = self.provider.tools_in_prompt();
+        self.results.call_was_prompted = self.provider.capabilities().tools_in_prompt;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::{
 
 use kontekst_core::{Cancel, Environment, ModelIdentity, Name};
 use kontekst_models::ModelOrigin;
-use kontekst_provider::{ModelSelector, Models as _, Progress, ProviderError, router};
+use kontekst_provider::{Capabilities, ModelSelector, Models as _, Progress, ProviderError, router};
 use kontekst_store::config::{AgentConfig, Config, Home, agents};
 
 use super::{builtin_model, signals::Signals, sources::ModelSources};
@@ -192,14 +192,14 @@ fn check(
             print_status("the model is being loaded");
         }
     })?;
-    if let Some(notice) = provider.notice() {
+    if let Some(notice) = provider.capabilities().notice {
         print_status(&format!("note: {notice}"));
     }
     let start = Instant::now();
     let nonce = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let mut say = |step: &str| print_status(&format!("measuring: {step}"));
     let measured = within(TIME_LIMIT, cancel, |cancel| measure(&*provider, nonce, cancel, &mut say))?;
-    let identity = provider.identity();
+    let Capabilities { identity, window, .. } = provider.capabilities();
     let trial = match &identity {
         Some(identity) if !quick && !cancel.is_cancelled() => {
             let parameters = store::parameters(identity);
@@ -209,7 +209,7 @@ fn check(
         }
         _ => None,
     };
-    Ok(CheckResult { measured, trial, identity, window: provider.window(), took: start.elapsed() })
+    Ok(CheckResult { measured, trial, identity, window, took: start.elapsed() })
 }
 
 /// Calls `work` with a stop signal that is given after `limit`, or when `cancel` is.

@@ -1,24 +1,15 @@
 //! Finds out if a model can see images, where a server tells.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use kontekst_core::Cancel;
-
 use super::{ServerKind, listed_model, question::Questions, upstream_path};
-
-use crate::openai::http::ServerClient;
 
 /// Asks if a model takes images. `None` if the server does not tell.
 pub(in crate::openai) fn takes_images(
     kind: ServerKind,
-    client: &ServerClient,
+    questions: Questions<'_>,
     model: &str,
-    timeout: Duration,
 ) -> Option<bool> {
-    let cancel = Cancel::new();
-    let questions = Questions { client, cancel: &cancel, timeout };
     let vision = |props: Option<Value>| props?["modalities"]["vision"].as_bool();
     match kind {
         ServerKind::LlamaCpp => {

@@ -40,7 +40,7 @@ pub(super) fn detect(list: &[Value], model: &str) -> Detected {
 
 /// Loads a model, with a window of `context_size` tokens if that is given. Versions before 0.4 load it with its first
 /// request and in no other way, with the window that is set in their settings.
-pub(super) fn load(questions: &Questions<'_>, model: &str, context_size: Option<u32>) {
+pub(super) fn load(questions: Questions<'_>, model: &str, context_size: Option<u32>) {
     let load = |body: Value| questions.post("/api/v1/models/load", &body);
     let loaded = context_size
         .and_then(|tokens| load(json!({"model": model, "context_length": tokens})))

@@ -6,17 +6,11 @@ mod ollama;
 mod parameters;
 mod question;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-
-use kontekst_core::Cancel;
-
-use self::question::Questions;
-use super::http::ServerClient;
 
 pub(super) use images::takes_images;
 pub(super) use parameters::parameters;
+pub(super) use question::Questions;
 
 /// The program that answers requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,14 +42,7 @@ pub(super) struct Detected {
 
 /// Finds out which server it is, and the context window of `model`. `list` is the server's `/v1/models`, `model` the
 /// name that requests will carry, or empty for the server's own choice.
-pub(super) fn detect(
-    list: &[Value],
-    client: &ServerClient,
-    model: &str,
-    cancel: &Cancel,
-    timeout: Duration,
-) -> Detected {
-    let questions = Questions { client, cancel, timeout };
+pub(super) fn detect(questions: Questions<'_>, list: &[Value], model: &str) -> Detected {
     let listed = listed_model(list, model);
     let name = || Some(model).filter(|name| !name.is_empty()).or(listed?["id"].as_str()).map(str::to_owned);
     let detected = |server_kind, window| Detected { server_kind, model: name(), window, is_unloaded: false };
@@ -68,7 +55,7 @@ pub(super) fn detect(
         return detected(ServerKind::Other, Some(window));
     }
     if questions.get("/api/version").is_some_and(|answer| answer["version"].is_string()) {
-        return ollama::detect(&questions, list, model);
+        return ollama::detect(questions, list, model);
     }
     if let Some(Value::Array(list)) = questions.get("/api/v0/models").map(|mut answer| answer["data"].take())
     {
@@ -89,19 +76,11 @@ pub(super) fn detect(
 
 /// Makes a server load a model that [`Detected::is_unloaded`], as the first request would do. Returns when it is loaded
 /// or cannot be loaded, which the next [`detect`] and the request itself tell. The window is `context_size` tokens where the
-/// server lets a client set it. `timeout` is the time for that.
-pub(super) fn load(
-    kind: ServerKind,
-    client: &ServerClient,
-    model: &str,
-    context_size: Option<u32>,
-    cancel: &Cancel,
-    timeout: Duration,
-) {
-    let questions = Questions { client, cancel, timeout };
+/// server lets a client set it.
+pub(super) fn load(kind: ServerKind, questions: Questions<'_>, model: &str, context_size: Option<u32>) {
     match kind {
-        ServerKind::Ollama => ollama::load(&questions, model),
-        ServerKind::LmStudio => lm_studio::load(&questions, model, context_size),
+        ServerKind::Ollama => ollama::load(questions, model),
+        ServerKind::LmStudio => lm_studio::load(questions, model, context_size),
         ServerKind::LlamaCpp | ServerKind::Vllm | ServerKind::LlamaSwap | ServerKind::Other => {}
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Detected, ServerKind, is_embedding, question::Questions, tokens};
 
 /// Finds the window of `model`, or of the model that the server would choose: a loaded one, else the first in `list`.
-pub(super) fn detect(questions: &Questions<'_>, list: &[Value], model: &str) -> Detected {
+pub(super) fn detect(questions: Questions<'_>, list: &[Value], model: &str) -> Detected {
     let running = questions.get("/api/ps").map(|mut answer| answer["models"].take());
     let running: &[Value] = running.as_ref().and_then(Value::as_array).map_or(&[], Vec::as_slice);
     let answers = |name: &&str| !is_embedding(name);
@@ -32,7 +32,7 @@ pub(super) fn detect(questions: &Questions<'_>, list: &[Value], model: &str) -> 
 }
 
 /// Loads a model: a request without a prompt does only that.
-pub(super) fn load(questions: &Questions<'_>, model: &str) {
+pub(super) fn load(questions: Questions<'_>, model: &str) {
     questions.post("/api/generate", &json!({"model": model, "stream": false}));
 }
 

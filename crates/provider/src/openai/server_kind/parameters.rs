@@ -1,24 +1,11 @@
 //! The number of parameters of a model, where a server tells.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
-
-use kontekst_core::Cancel;
 
 use super::{ServerKind, listed_model, question::Questions};
 
-use crate::openai::http::ServerClient;
-
 /// Asks for the number of parameters of a model. `None` if the server does not tell.
-pub(in crate::openai) fn parameters(
-    kind: ServerKind,
-    client: &ServerClient,
-    model: &str,
-    timeout: Duration,
-) -> Option<u64> {
-    let cancel = Cancel::new();
-    let questions = Questions { client, cancel: &cancel, timeout };
+pub(in crate::openai) fn parameters(kind: ServerKind, questions: Questions<'_>, model: &str) -> Option<u64> {
     match kind {
         ServerKind::LlamaCpp => {
             let models = questions.get("/v1/models")?;

@@ -1,0 +1,9 @@
+//! The conversation of a run: what the model reads of it, what is stored, and the exclusive right to a session.
+
+mod messages;
+mod recorder;
+mod session;
+
+pub(crate) use messages::{PartialAnswer, RunMessages, TokenCounter};
+pub(crate) use recorder::Recorder;
+pub(crate) use session::{ConversationUpdate, OpenSessions, SessionSlot};

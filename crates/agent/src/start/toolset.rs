@@ -1,0 +1,74 @@
+//! The tools that run in the daemon, the `skill` tool among them.
+
+use std::{fmt::Write as _, sync::Arc};
+
+use serde_json::{Value, json};
+
+use kontekst_core::{Cancel, ToolDef, ToolFailureKind, ToolNature, ToolOutcome};
+use kontekst_store::skills::Skills;
+use kontekst_tools::{CommandRunner, Proposal, Tool, WorkDir, builtin};
+
+use crate::{run::SKILL_TOOL, state::Shared};
+
+/// Returns every tool that runs in the daemon, except the one that starts subagents. `commands` runs command lines.
+pub(crate) fn daemon_tools(
+    shared: &Shared,
+    commands: Option<&Arc<CommandRunner>>,
+    skills: Skills,
+) -> Vec<Arc<dyn Tool>> {
+    let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
+    let runner = commands.filter(|runner| runner.is_offered());
+    tools.extend(runner.map(builtin::run_command));
+    if skills.for_model().next().is_some() {
+        tools.push(Arc::new(SkillTool { skills }) as Arc<dyn Tool>);
+    }
+    tools
+}
+
+/// The `skill` tool, which returns the text of a skill to the model.
+struct SkillTool {
+    skills: Skills,
+}
+
+impl Tool for SkillTool {
+    fn def(&self) -> ToolDef {
+        let mut description = "Load instructions for a task. Available skills:".to_owned();
+        for skill in self.skills.for_model() {
+            write!(description, "\n- {}: {}", skill.name, skill.description).expect("writes to a string");
+        }
+        ToolDef {
+            nature: ToolNature::Tells,
+            name: SKILL_TOOL.to_owned(),
+            description,
+            parameters: json!({
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
+                "required": ["name"],
+            }),
+            ..ToolDef::default()
+        }
+    }
+
+    fn needs_approval(&self) -> bool {
+        false
+    }
+
+    fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
+        let Some(name) = args["name"].as_str() else {
+            return ToolOutcome::failed(ToolFailureKind::InvalidArguments, "missing name");
+        };
+        let name = name.trim().trim_start_matches('/');
+        match self.skills.find(name) {
+            None => {
+                ToolOutcome::failed(ToolFailureKind::InvalidArguments, format!("skill not found: {name}"))
+            }
+            Some(skill) if skill.disable_model_invocation => {
+                let message = format!("only the user can invoke this skill, with /{name}");
+                ToolOutcome::failed(ToolFailureKind::Denied, message)
+            }
+            Some(skill) => {
+                ToolOutcome::done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The tools of a run, and its calls as they are checked against them.
+
+use std::{sync::Arc, time::Duration};
+
+use kontekst_core::{ToolCall, ToolDef, ToolNature};
+use kontekst_tools::{
+    ToolBox, WorkDir,
+    policy::Policy,
+    schema::{CheckedCall, InvalidCall, check},
+};
+
+use crate::run::{ApprovalBatching, FailureKind, RunError, ToolOptions};
+
+/// The tools of a run.
+pub(crate) struct RunTools {
+    /// All tools, with the client's after the daemon's.
+    pub(crate) all: ToolBox,
+    pub(crate) work_dir: Arc<WorkDir>,
+    pub(crate) approvals: ApprovalBatching,
+    /// The time limit for a call that runs in the daemon.
+    pub(crate) timeout: Duration,
+    /// See [`ToolOptions::reading_is_free`].
+    pub(crate) reading_is_free: bool,
+    /// See [`ToolOptions::client_decides`].
+    pub(crate) client_decides: bool,
+    /// The rules of the user about calls.
+    pub(crate) policy: Arc<Policy>,
+}
+
+impl RunTools {
+    pub(crate) fn new(
+        daemon: ToolBox,
+        options: ToolOptions,
+        work_dir: Arc<WorkDir>,
+        policy: Arc<Policy>,
+        timeout: Duration,
+    ) -> Result<Self, RunError> {
+        let ToolOptions { client, approvals, reading_is_free, client_decides, .. } = options;
+        let all = daemon
+            .with_client_tools(client)
+            .map_err(|error| RunError::from_source(FailureKind::Request, &error))?;
+        Ok(Self { all, work_dir, approvals, timeout, reading_is_free, client_decides, policy })
+    }
+
+    /// Returns true if the run has tools of the daemon that read files.
+    pub(crate) fn can_read_files(&self) -> bool {
+        self.all.defs().iter().any(|tool| tool.nature == ToolNature::Reads)
+    }
+}
+
+/// One call, and the result of the check.
+pub(crate) struct TurnCall {
+    pub(crate) call: ToolCall,
+    pub(crate) result: Result<CheckedCall, InvalidCall>,
+}
+
+impl TurnCall {
+    /// Checks a call against the tools that its request offered.
+    pub(crate) fn new(call: ToolCall, tools: &[ToolDef]) -> Self {
+        Self { result: check(&call, tools), call }
+    }
+
+    /// Gives the call the name of the tool that it was taken for, and the corrected arguments, so that the model reads what ran
+    /// and no server refuses the conversation.
+    pub(crate) fn mend(&mut self) {
+        match &self.result {
+            Ok(checked) => {
+                self.call.name.clone_from(&checked.name);
+                self.call.arguments.clone_from(&checked.arguments);
+            }
+            Err(InvalidCall { tool: Some(tool), .. }) => self.call.name.clone_from(tool),
+            Err(InvalidCall { tool: None, .. }) => {}
+        }
+    }
+}
