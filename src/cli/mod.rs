@@ -90,7 +90,7 @@ Exit status:
   2    the command line or the configuration is wrong
   3    a tool call needs approval and there is no terminal to ask on
   4    a tool call was denied
-  5    a limit was reached: max_turns, max_tokens or the context window
+  5    a limit was reached: max_turns, max_tokens, --timeout or the context window
   6    the daemon or the model server cannot be reached
   130  interrupted by SIGINT (143: terminated by SIGTERM)
 

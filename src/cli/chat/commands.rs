@@ -189,7 +189,8 @@ fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
     }
     let (tools, all) = chat.sender.approver_mut().allowed();
     let mut text = if all {
-        "every call needs no question, except writes to files that run code or hold settings".to_owned()
+        "no call needs a question, except those about files that run code, or that hold settings or secrets"
+            .to_owned()
     } else {
         "reading and listing files below the directory needs no question".to_owned()
     };

@@ -13,7 +13,7 @@ use super::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tools and approval")]
 pub(in crate::cli) struct ApprovalArgs {
-    /// Approve every tool call, except writes to files that run code or hold settings
+    /// Approve every tool call, except those about files that run code, or that hold settings or secrets
     #[arg(long)]
     auto_approve: bool,
 

@@ -91,11 +91,12 @@ macro_rules! examples {
 /// Each run starts a new session. --continue continues the last one of this directory and --session any other, and
 /// `kontekst sessions use` chooses one for every run. A line on stderr says which one is continued.
 ///
-/// The answer is printed to stdout as it arrives, and nothing else is printed there. If the prompt asks for a change of
-/// files and stdout is no terminal, it is printed once it is certain that the answer counts. Files below the working
-/// directory are read and listed without a question, unless their names say that they hold secrets or settings.
-/// Every other tool call is shown with a preview, and you are asked about it on the terminal. Without a terminal
-/// the run stops at it (exit status 3), unless --allow or --auto-approve approves it, and waits for `kontekst approvals`.
+/// The answer is printed to stdout as it arrives, and nothing else is printed there. With checks or
+/// --expect-change an answer may be turned back, so a file or a pipe gets it once it counts. Files below the
+/// working directory are read and listed without a question, unless their names say that they hold secrets or
+/// settings, and commands that only read run so in the whole sandbox. Every other tool call is shown with a
+/// preview, and you are asked about it on the terminal. Without a terminal the run stops at it (exit status
+/// 3), unless --allow or --auto-approve approves it, and waits for `kontekst approvals`.
 ///
 /// While nothing is printed, a line on stderr says what the run waits for, and for how long: a daemon that starts, another run
 /// of the session, the queue, a model that is loaded, the prompt that is read, or a server that says nothing. On a terminal

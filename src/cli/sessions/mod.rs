@@ -38,10 +38,11 @@ use show::{Detail, Shown};
 
 /// List, find, show, name and delete conversations
 ///
-/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` starts a new one, unless --continue or --session
-/// says which one goes on, or `use` has chosen one for every run: the active session. A session has an ID for good, and a title: the first words of its first prompt, or what
-/// `rename` has given it. Wherever a session is named, its ID, its title, or the start of one that no other session has
-/// will do. `last` means the session that was written last.
+/// A session is a conversation in ~/.kontekst/sessions. `kontekst run` starts a new one, unless --continue or
+/// --session says which one goes on, or `use` has chosen one for every run: the active session. A session has
+/// an ID for good, and a title: the first words of its first prompt, or what `rename` has given it. Wherever
+/// a session is named, its ID, the start or the end of it, its title or the start of that will do, if no
+/// other session has it. `last` means the session that was written last.
 ///
 /// On a terminal, long output goes through $PAGER, or less.
 #[derive(Debug, clap::Args)]

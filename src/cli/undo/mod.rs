@@ -31,10 +31,10 @@ use crate::client::{self, ClientError};
 
 /// Take back what a run has changed
 ///
-/// Without an argument this is the last run that changed something in this directory. What will be done is shown first,
-/// and nothing is done without a yes. Contents, modes, times, extended attributes, links and deletions are restored, and
-/// directories that the run made are removed if nothing else is in them. A file that something else has changed since
-/// stays as it is, and is named.
+/// Without an argument this is the last run that changed something in this directory, above it or below it.
+/// What will be done is shown first, and nothing is done without a yes. Contents, modes, times, extended
+/// attributes, links and deletions are restored, and directories that the run made are removed if nothing
+/// else is in them. A file that something else has changed since stays as it is, and is named.
 ///
 /// An undo can itself be taken back: `kontekst undo --list` names the undo, and `kontekst undo ID` reverses it.
 #[derive(Debug, clap::Args)]
