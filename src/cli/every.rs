@@ -12,10 +12,10 @@ use kontekst_store::config::{AgentConfig, Config, DirPlace, Home, ProviderKind};
 use crate::client;
 
 use super::{
+    allowed::Allowed,
     error::CliError,
     jobs::{shown_time, timer},
     output::print_status,
-    run::Allowed,
     working_dir,
 };
 

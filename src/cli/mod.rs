@@ -3,7 +3,10 @@
 //! Every error becomes a [`CliError`] with a hint and an exit code.
 
 pub mod agents;
+mod allowed;
 mod approvals;
+mod approver;
+mod call_text;
 mod chat;
 mod completions;
 mod config;
@@ -34,6 +37,7 @@ pub mod skills;
 mod status;
 mod subagent_names;
 pub mod table;
+mod terminal;
 mod undo;
 mod units;
 mod web;

@@ -11,17 +11,17 @@ use kontekst_store::{config::Home, parked::ParkedRun};
 
 use crate::{
     cli::{
+        approver::ParkedDecision,
         error::CliError,
         json::json_pretty,
         output::{print_status, to_stdout},
         printable::literal_line,
-        run::{ParkedDecision, ResumeOutput, resume},
+        run::{Format, View, resume},
     },
     client::{self, ClientError},
 };
 
 use super::waiting::{Chosen, call_of};
-use crate::cli::run::Format;
 
 /// The user's decision on what was chosen.
 pub(super) enum Choice {
@@ -36,7 +36,7 @@ pub(super) enum Choice {
 pub(super) struct Decider<'a> {
     pub(super) home: &'a Home,
     pub(super) environment: &'a Environment,
-    pub(super) output: ResumeOutput,
+    pub(super) view: View,
 }
 
 impl Choice {
@@ -68,7 +68,7 @@ impl Decider<'_> {
     /// Decides on the calls first, because their clients wait. Returns the exit code of the last parked run that did not do
     /// what it was asked to do.
     pub(super) fn decide(&self, choice: &Choice, chosen: &Chosen<'_>) -> Result<ExitCode, CliError> {
-        let is_json = self.output.format == Format::Json;
+        let is_json = self.view.format == Format::Json;
         if !chosen.calls.is_empty() || chosen.parked.is_empty() {
             let outcomes = self.decide_calls(choice, &chosen.calls)?;
             report(&outcomes, choice, is_json)?;
@@ -100,7 +100,7 @@ impl Decider<'_> {
             Choice::Deny { reason: Some(reason) } => ParkedDecision::Deny(reason.clone()),
             Choice::Deny { reason: None } => return self.drop_parked(run),
         };
-        resume(run, decision, self.output, self.home, self.environment)
+        resume(run, decision, self.view, self.home, self.environment)
     }
 
     /// Has the daemon forget a parked run.
@@ -113,7 +113,7 @@ impl Decider<'_> {
             Ok::<_, ClientError>(service.drop_parked(request).await?.into_inner().dropped)
         });
         match dropped {
-            Ok(true) if self.output.format == Format::Json => {
+            Ok(true) if self.view.format == Format::Json => {
                 to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&json!({"dropped": id})))?))
             }
             Ok(true) => to_stdout(|out, _| Ok(writeln!(out, "denied  {id}")?)),

@@ -17,10 +17,10 @@ use kontekst_store::{
 };
 
 use crate::cli::{
+    call_text::of_target,
     error::CliError,
     json::json_pretty,
     printable::{PrintableWriter, literal, literal_line},
-    run::target,
     units::{age, short_id},
     working_dir::short_dir,
 };
@@ -84,7 +84,7 @@ fn print_parked(run: &ParkedRun, home: &Home, out: &mut PrintableWriter) -> Resu
     writeln!(out, "{id}  {}", heading(run, home))?;
     for call in run.waiting() {
         let name = literal_line(&call.call.name);
-        let target = target(&call.call.arguments).map(|target| format!(" of {target}")).unwrap_or_default();
+        let target = of_target(&call.call.arguments);
         let reason = reason(call).map(|reason| format!(": {}", literal_line(reason))).unwrap_or_default();
         writeln!(out, "  {name}{target} needs approval{reason}")?;
     }

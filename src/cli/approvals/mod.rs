@@ -17,7 +17,7 @@ use super::{
     error::CliError,
     output::{Verbosity, to_stdout},
     printable::PrintableWriter,
-    run::{Format, ResumeOutput},
+    run::{Format, View},
 };
 use decide::{Choice, Decider};
 use waiting::Waiting;
@@ -97,11 +97,9 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         return watch::watch(home, environment);
     }
     let waiting = Waiting::find(home)?;
-    let output = |quiet| ResumeOutput {
-        format: if json { Format::Json } else { Format::Text },
-        verbosity: if quiet { Verbosity::Quiet } else { Verbosity::Normal },
-    };
-    let (choice, chosen, output) = match command.unwrap_or(Command::List) {
+    let format = if json { Format::Json } else { Format::Text };
+    let view = |quiet| View::new(format, if quiet { Verbosity::Quiet } else { Verbosity::Normal });
+    let (choice, chosen, view) = match command.unwrap_or(Command::List) {
         Command::List if json => return to_stdout(|out, _| list::print_json(&waiting, out)),
         Command::List => {
             return to_stdout(|out, is_terminal| {
@@ -111,11 +109,11 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
         Command::Show { run } => return show::show(waiting.parked_run(&run)?, json, home, environment),
         Command::Approve { ids, all, call, quiet } => {
             let chosen = waiting.chosen(&ids, all)?;
-            (Choice::approve(&chosen, &call)?, chosen, output(quiet))
+            (Choice::approve(&chosen, &call)?, chosen, view(quiet))
         }
         Command::Deny { ids, all, reason } => {
-            (Choice::Deny { reason }, waiting.chosen(&ids, all)?, output(false))
+            (Choice::Deny { reason }, waiting.chosen(&ids, all)?, view(false))
         }
     };
-    Decider { home, environment, output }.decide(&choice, &chosen)
+    Decider { home, environment, view }.decide(&choice, &chosen)
 }

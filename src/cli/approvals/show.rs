@@ -10,12 +10,12 @@ use kontekst_store::{
 };
 
 use crate::cli::{
+    call_text::whole_call,
     error::CliError,
     json::json_pretty,
     output::to_stdout,
     pager::to_pager,
     printable::{literal, literal_line},
-    run::whole_call,
 };
 
 use super::list::{heading, parked_to_json};

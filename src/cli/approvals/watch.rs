@@ -10,9 +10,10 @@ use kontekst_store::config::Home;
 
 use crate::{
     cli::{
+        approver::{Approver, ParkedDecision, Policy},
         error::CliError,
         output::{ColorChoice, Palette, Verbosity, print_status},
-        run::{Format, ParkedDecision, ResumeOutput, quiet_approver, resume},
+        run::{Format, View, resume},
     },
     client::{self, ClientError},
 };
@@ -36,7 +37,7 @@ pub(super) fn watch(home: &Home, environment: &Environment) -> Result<ExitCode, 
             .hint("`kontekst approvals` lists what waits, and `kontekst approvals approve` decides without a question"));
     }
     let runtime = client::runtime()?;
-    let output = ResumeOutput { format: Format::Text, verbosity: Verbosity::Normal };
+    let view = View::new(Format::Text, Verbosity::Normal);
     let (mut seen_calls, mut seen_runs) = (HashSet::new(), HashSet::new());
     let mut was_idle = false;
     loop {
@@ -53,7 +54,7 @@ pub(super) fn watch(home: &Home, environment: &Environment) -> Result<ExitCode, 
             if seen_runs.insert((run.id.clone(), run.parked_at)) {
                 is_idle = false;
                 print_status(&format!("\nrun {}, {}", run.id, heading(run, home)));
-                match resume(run, ParkedDecision::Ask, output, home, environment) {
+                match resume(run, ParkedDecision::Ask, view, home, environment) {
                     Ok(code) if code == ExitCode::SUCCESS => {}
                     // A signal has ended it.
                     Ok(code) => return Ok(code),
@@ -82,7 +83,7 @@ fn decide(
     environment: &Environment,
 ) -> Result<(), CliError> {
     let palette = Palette::new(ColorChoice::Auto, std::io::stderr().is_terminal(), environment);
-    let mut approver = quiet_approver(palette, environment);
+    let mut approver = Approver::new(Policy::default(), palette, environment);
     // A rule can only be written by the client of the run.
     let call = ProposedToolCall { rules: Vec::new(), ..call_of(pending) };
     let command = runtime.block_on(async {

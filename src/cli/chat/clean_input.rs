@@ -21,7 +21,7 @@ use rustix::{
     termios::{OptionalActions, Termios, tcgetattr, tcsetattr},
 };
 
-use crate::cli::run::{Input, PASTE_END, TerminalInput};
+use crate::cli::terminal::{Input, PASTE_END, TerminalInput};
 
 /// The key that has the editor draw its line again: F12.
 const REDRAW_KEY: &str = "\x1b[24~";

@@ -19,10 +19,11 @@ use super::{
 };
 
 use crate::cli::{
+    allowed::Allowed,
     error::CliError,
     printable::literal,
     process_env::process_env,
-    run::{Allowed, Continued, percent_used},
+    run::{Continued, percent_used},
     sessions::{show_session, title_of_fork},
     undo,
     units::short_id,

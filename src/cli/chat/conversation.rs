@@ -26,7 +26,8 @@ use crate::cli::{
     error::{CliError, ExitStatus},
     output::{columns, print_status},
     printable::printable,
-    run::{Attached, PROMPT, QuestionPrograms, RunSender, TerminalMode},
+    run::{Attached, Renderer as _, RunSender},
+    terminal::{PROMPT, TerminalMode},
 };
 
 /// The terminals that have no cursor to move.
@@ -52,12 +53,10 @@ impl<'a> Chat<'a> {
     pub(super) fn open(args: &Args, home: &'a Home, environment: &Environment) -> Result<Self, CliError> {
         home.create()?;
         let mut renderer = args.renderer(environment);
-        renderer.name_commands_of_chat();
-        let palette = renderer.palette();
+        let palette = renderer.console().palette();
         let mut start = args.settings.start_command(home, environment)?;
-        let approver =
-            args.approval.apply(&mut start, palette)?.with_programs(QuestionPrograms::new(environment));
-        let mut sender = RunSender::new(home, renderer, approver)?;
+        let approver = args.approval.apply(&mut start, palette, environment)?;
+        let mut sender = RunSender::new(home, Box::new(renderer), approver)?;
         let header = header::lines(home, &start, columns(io::stdout()))?;
         header.lines().for_each(|line| print_status(&palette.dim(line)));
         let signals = sender.runtime().block_on(async { Signals::listen() })?;

@@ -24,7 +24,7 @@ use kontekst_store::config::Home;
 use crate::cli::{
     error::CliError,
     output::Verbosity,
-    run::{ApprovalArgs, Format, RunRenderer, SettingsArgs},
+    run::{ApprovalArgs, Format, SettingsArgs, TextRenderer, View},
 };
 
 use conversation::Chat;
@@ -72,9 +72,9 @@ impl Args {
         self.words.is_empty()
     }
 
-    fn renderer(&self, environment: &Environment) -> RunRenderer {
+    fn renderer(&self, environment: &Environment) -> TextRenderer {
         let verbosity = if self.verbose { Verbosity::Verbose } else { Verbosity::Normal };
-        RunRenderer::new(Format::Text, verbosity, environment)
+        TextRenderer::new(View::new(Format::Text, verbosity), environment).for_chat()
     }
 }
 

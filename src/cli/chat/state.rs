@@ -8,7 +8,8 @@ use kontekst_store::config::Home;
 
 use crate::cli::{
     output::print_status,
-    run::{Continued, RunSender, TerminalMode},
+    run::{Continued, RunSender},
+    terminal::TerminalMode,
 };
 
 /// The next run of a chat, and everything that sends it.

@@ -17,7 +17,7 @@ use kontekst_store::{
 };
 
 use crate::cli::{
-    run::tool_names,
+    allowed::tool_names,
     units::{age, short_id},
 };
 

@@ -13,9 +13,9 @@ use kontekst_tools::{
 };
 
 use crate::cli::{
+    allowed::check_tool_name,
     error::{CliError, ExitStatus},
     process_env::process_env,
-    run::check_tool_name,
 };
 
 /// The tools whose target is a path below the working directory.

@@ -1,39 +1,11 @@
 //! `kontekst run`: sends one prompt and shows its run until the end.
 
-mod allowed;
-mod answer_schema;
-mod approval_args;
-mod approval_prompt;
-mod approver;
-mod attached_files;
-mod command_output;
+mod arguments;
 mod connection;
-mod context_line;
 mod continued;
-mod held_answer;
-mod input_args;
-mod output_args;
-mod output_file;
-mod progress;
-mod prompt;
-mod question;
-mod question_asker;
-mod reason_file;
 mod renderer;
-mod report;
 mod resume;
-mod run_signals;
-mod screen_row;
-mod sender;
-mod settings_args;
-mod terminal_mode;
-mod terminal_program;
-mod text_input;
-mod type_ahead;
-mod unasked_call;
 mod whole_answer;
-mod whole_call;
-mod whole_lines;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -41,28 +13,16 @@ use kontekst_core::Environment;
 use kontekst_pb::{StartRunCommand, run_event::Event};
 use kontekst_store::config::Home;
 
-use crate::cli::{error::CliError, output::Verbosity, units::parse_age};
+use super::{error::CliError, output::Verbosity, units::parse_age};
 
-pub(super) use allowed::{Allowed, check_tool_name, tool_names};
-pub(super) use approval_args::ApprovalArgs;
-pub(super) use approver::ParkedDecision;
-pub(super) use attached_files::{Attached, read as read_files};
-pub(super) use context_line::percent_used;
-pub(super) use continued::Continued;
-pub(super) use prompt::parse_skill;
-pub(super) use question_asker::QuestionPrograms;
-pub(super) use renderer::{Format, RunRenderer};
-pub(super) use resume::{ResumeOutput, quiet_approver, resume};
-pub(super) use sender::RunSender;
-pub(super) use settings_args::SettingsArgs;
-pub(super) use terminal_mode::TerminalMode;
-pub(super) use type_ahead::{Input, PASTE_END, PROMPT, TerminalInput};
-pub(super) use unasked_call::target;
-pub(super) use whole_call::whole_call;
-
-use input_args::InputArgs;
-use output_args::OutputArgs;
+use arguments::{InputArgs, OutputArgs};
 use whole_answer::WholeAnswer;
+
+pub(super) use arguments::{ApprovalArgs, Attached, SettingsArgs, parse_skill, read_files};
+pub(super) use connection::RunSender;
+pub(super) use continued::Continued;
+pub(super) use renderer::{Format, Renderer, TextRenderer, View, percent_used};
+pub(super) use resume::resume;
 
 /// The examples in the help.
 macro_rules! examples {
@@ -142,18 +102,16 @@ enum Park {
 
 pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let whole_answer = args.output.whole_answer()?;
-    let mut renderer = args.output.renderer(environment);
+    let mut renderer = args.output.view().renderer(environment);
+    let console = renderer.console();
     let mut start = args.settings.start_command(home, environment)?;
-    let mut approver = args
-        .approval
-        .apply(&mut start, renderer.palette())?
-        .with_programs(QuestionPrograms::new(environment));
+    let mut approver = args.approval.apply(&mut start, console.palette(), environment)?;
     if args.park == Park::Headless && start.headless {
         approver.park_unasked(&mut start);
     }
-    let input = args.input.read(environment, &mut |text| renderer.note(Verbosity::Normal, text))?;
+    let input = args.input.read(environment, &mut |text| console.note(Verbosity::Normal, text))?;
     if let Some(continued) = Continued::of(home, &start) {
-        renderer.note(Verbosity::Normal, &continued.to_string());
+        console.note(Verbosity::Normal, &continued.to_string());
     }
     (start.prompt, start.data_bytes) = (input.prompt, input.data_bytes);
     (start.skill, start.images) = (input.skill, input.images);
@@ -184,7 +142,8 @@ fn corrected(
     let Some(prompt) = correction.filter(|_| !completed.truncated && format != Format::StreamJson) else {
         return Ok(ending);
     };
-    sender.renderer_mut().note(Verbosity::Normal, "the answer does not fit the schema; asking once more");
+    let console = sender.renderer_mut().console();
+    console.note(Verbosity::Normal, "the answer does not fit the schema; asking once more");
     let session_id = sender.session().to_owned();
     sender.send(&StartRunCommand {
         prompt,

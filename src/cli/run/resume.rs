@@ -9,24 +9,14 @@ use kontekst_pb::{ResumeOptions, StartRunCommand};
 use kontekst_store::{config::Home, parked::ParkedRun};
 
 use crate::cli::{
+    approver::{Approver, OnDeny, ParkedDecision, Policy, Terminal},
     error::CliError,
-    output::{Palette, Verbosity},
 };
 
 use super::{
-    approver::{Approver, OnDeny, ParkedDecision, Policy},
-    question_asker::{QuestionPrograms, Terminal},
-    renderer::{Format, RunRenderer},
-    sender::RunSender,
-    unasked_call,
+    connection::{RunSender, changed},
+    renderer::View,
 };
-
-/// The form in which a resumed run is shown.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::cli) struct ResumeOutput {
-    pub(in crate::cli) format: Format,
-    pub(in crate::cli) verbosity: Verbosity,
-}
 
 /// Goes on with a parked run until its end, and returns its exit code.
 ///
@@ -36,14 +26,11 @@ pub(in crate::cli) struct ResumeOutput {
 pub(in crate::cli) fn resume(
     parked: &ParkedRun,
     decision: ParkedDecision,
-    output: ResumeOutput,
+    view: View,
     home: &Home,
     environment: &Environment,
 ) -> Result<ExitCode, CliError> {
-    let mut renderer = RunRenderer::new(output.format, output.verbosity, environment);
-    if output.format == Format::Json {
-        renderer.wait_for_whole_answer();
-    }
+    let mut renderer = view.renderer(environment);
     let mut start = StartRunCommand::decode(&*parked.settings.0).map_err(|error| {
         CliError::failed("the settings of the parked run cannot be read").cause(error.to_string())
     })?;
@@ -57,21 +44,14 @@ pub(in crate::cli) fn resume(
     parked.agent.clone_into(&mut start.agent_name);
     start.headless = Terminal::open().is_none();
     start.resume = Some(ResumeOptions { run_id: parked.id.to_string(), parked_at_unix_ms: parked.parked_at });
-    let mut approver = Approver::new(policy, renderer.palette())
-        .with_parked(decision)
-        .with_programs(QuestionPrograms::new(environment));
+    let palette = renderer.console().palette();
+    let mut approver = Approver::new(policy, palette, environment).with_parked(decision);
     approver.park_unasked(&mut start);
     let mut sender = RunSender::new(home, renderer, approver)?;
     let result = sender.send(&start).and_then(|ending| {
         let code = sender.exit_code(&ending);
-        let changed = sender.unasked().and_then(|call| unasked_call::changed(call, parked));
+        let changed = sender.unasked().and_then(|call| changed(call, parked));
         code.map_err(|error| changed.unwrap_or(error))
     });
     sender.exit(result)
-}
-
-/// Returns what asks about calls of runs of other clients: nothing is approved without a question.
-pub(in crate::cli) fn quiet_approver(palette: Palette, environment: &Environment) -> Approver {
-    let policy = Policy { auto_approve: false, allowed_tools: Default::default(), on_deny: OnDeny::End };
-    Approver::new(policy, palette).with_programs(QuestionPrograms::new(environment))
 }

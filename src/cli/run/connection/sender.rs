@@ -1,0 +1,183 @@
+//! Sends runs to the daemon, one after another, each until its end.
+
+use std::{process::ExitCode, rc::Rc, time::Duration};
+
+use tokio::{runtime::Runtime, time::timeout};
+
+use kontekst_pb::{ContextSnapshot, ProposedToolCall, StartRunCommand, run_event::Event};
+use kontekst_store::config::Home;
+
+use crate::{
+    cli::{
+        approver::Approver,
+        error::CliError,
+        output::Verbosity,
+        run::renderer::{Console, Renderer},
+        terminal::{Keyboard, TerminalMode, TypeAhead},
+    },
+    client::{self, ClientError},
+};
+
+use super::{RunConnection, RunConnectionError, signals::RunSignals};
+
+/// The number of times that a run is sent. A daemon that is about to stop can accept a connection and then drop it;
+/// the next attempt reaches its successor.
+const MAX_ATTEMPTS: u32 = 3;
+
+/// The longest silence within a pasted text.
+const REST_OF_PASTE: Duration = Duration::from_millis(500);
+
+/// A client of the daemon that sends one run at a time.
+pub(in crate::cli) struct RunSender<'a> {
+    home: &'a Home,
+    runtime: Runtime,
+    connection: RunConnection,
+}
+
+impl<'a> RunSender<'a> {
+    /// Makes a sender.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no runtime.
+    pub(in crate::cli) fn new(
+        home: &'a Home,
+        renderer: Box<dyn Renderer>,
+        approver: Approver,
+    ) -> Result<Self, CliError> {
+        let connection = RunConnection::new(renderer, approver);
+        Ok(Self { home, runtime: client::runtime()?, connection })
+    }
+
+    /// Ends each run after this time.
+    pub(in crate::cli::run) fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.connection.timeout = timeout;
+        self
+    }
+
+    /// Sends a run, shows its events and asks about its calls until it ends. Starts a daemon if none answers. Returns the
+    /// last event, which [`RunSender::exit_code`] judges.
+    ///
+    /// # Errors
+    ///
+    /// The daemon cannot be reached, or its connection broke before the end of the run, or stdout cannot be written. A
+    /// reader that closed stdout is an error with the status `OutputClosed`.
+    pub(in crate::cli) fn send(&mut self, start: &StartRunCommand) -> Result<Event, CliError> {
+        let mut signals = self.listen()?;
+        // Ctrl-C is a signal from here on.
+        if let Some(mode) = &self.connection.mode {
+            mode.set_quiet();
+        }
+        self.connection.begin(start);
+        let mut attempts = 0;
+        loop {
+            let progress = &mut self.connection.renderer.console().progress;
+            let connected = client::ensure_telling(self.home, || progress.show_daemon_start());
+            let connected = connected.inspect_err(|_| self.console().progress.end_wait())?;
+            for notice in connected.notices {
+                self.console().note(Verbosity::Normal, &notice);
+            }
+            let result =
+                self.runtime.block_on(self.connection.drive(connected.stream, start.clone(), &mut signals));
+            self.console().progress.end_wait();
+            attempts += 1;
+            match result {
+                Ok(ending) => return Ok(ending),
+                Err(RunConnectionError::Daemon(_))
+                    if !self.connection.has_started && attempts < MAX_ATTEMPTS => {}
+                Err(RunConnectionError::Daemon(error) | RunConnectionError::NoReply(error)) => {
+                    self.connection.renderer.break_off();
+                    return Err(error);
+                }
+                Err(RunConnectionError::Stdout(error)) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn listen(&self) -> Result<RunSignals, CliError> {
+        let _entered = self.runtime.enter();
+        Ok(RunSignals::listen().map_err(ClientError::Runtime)?)
+    }
+
+    /// Returns the exit code for the last event of the run that was sent last.
+    ///
+    /// # Errors
+    ///
+    /// The run did not do what it was asked to do.
+    pub(in crate::cli) fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
+        self.connection.exit_code(ending)
+    }
+
+    /// Returns the call at which the run ended because nobody could be asked.
+    pub(in crate::cli::run) fn unasked(&self) -> Option<&ProposedToolCall> {
+        self.connection.approver.unasked()
+    }
+
+    /// Keeps the terminal in these modes, so that what is typed during an answer is shown and waits for the next prompt.
+    pub(in crate::cli) fn keep_typed(&mut self, mode: Rc<TerminalMode>) {
+        self.connection.mode = Some(mode);
+    }
+
+    /// Returns what was typed during the answers so far and was not taken. Waits a moment for the rest of a pasted text.
+    pub(in crate::cli) fn typed(&mut self) -> &mut TypeAhead {
+        let RunConnection { mode, type_ahead, .. } = &mut self.connection;
+        if type_ahead.is_incomplete() {
+            self.runtime.block_on(async {
+                let mut keyboard = Keyboard::new(mode.as_deref());
+                while type_ahead.is_incomplete()
+                    && let Ok(bytes) = timeout(REST_OF_PASTE, keyboard.read()).await
+                {
+                    type_ahead.push(&bytes);
+                }
+            });
+        }
+        type_ahead.end_key();
+        type_ahead
+    }
+
+    /// Returns the exit code of the last run, whose end is `result`, after the renderer has printed what it prints at the
+    /// end.
+    ///
+    /// # Errors
+    ///
+    /// That of `result`, or stdout cannot be written.
+    pub(in crate::cli::run) fn exit(
+        &mut self,
+        result: Result<ExitCode, CliError>,
+    ) -> Result<ExitCode, CliError> {
+        let RunConnection { signal, renderer, .. } = &mut self.connection;
+        let printed = renderer.finish(result.as_ref().err(), *signal);
+        result.and_then(|code| Ok(printed.map(|()| code)?))
+    }
+
+    pub(in crate::cli::run) fn renderer_mut(&mut self) -> &mut dyn Renderer {
+        &mut *self.connection.renderer
+    }
+
+    fn console(&mut self) -> &mut Console {
+        self.connection.renderer.console()
+    }
+
+    pub(in crate::cli) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    pub(in crate::cli) fn approver_mut(&mut self) -> &mut Approver {
+        &mut self.connection.approver
+    }
+
+    /// Returns the session of the last run. Empty before the first one has started.
+    pub(in crate::cli) fn session(&self) -> &str {
+        &self.connection.session
+    }
+
+    /// Returns the context of the last answer.
+    pub(in crate::cli) fn context(&self) -> Option<&ContextSnapshot> {
+        self.connection.context.as_ref()
+    }
+
+    /// Returns the signal that interrupted the last run.
+    pub(in crate::cli) fn signal(&self) -> Option<u8> {
+        self.connection.signal
+    }
+}

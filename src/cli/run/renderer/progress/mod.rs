@@ -1,0 +1,266 @@
+//! Shows what a run waits for: on a terminal in a line that is drawn again every second and wiped before the next output,
+//! and elsewhere in a line every few seconds if the user wants to see everything. What is typed meanwhile in a chat is in
+//! that line instead.
+
+mod typed_line;
+mod wait;
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::{Duration, Instant},
+};
+
+use kontekst_core::Environment;
+
+use crate::cli::{
+    output::{Palette, Verbosity, columns},
+    table::cut,
+};
+
+pub(super) use wait::Activity;
+
+use typed_line::TypedLine;
+use wait::Wait;
+
+/// A silence of the run is shown only if it is longer than this. A line that is wiped at once would flicker.
+const DELAY: Duration = Duration::from_millis(250);
+
+/// A silence in the middle of an answer is shown only if it is longer than this, because slow models pause between words.
+const ANSWER_DELAY: Duration = Duration::from_secs(2);
+
+/// The shortest time between two lines that are not wiped.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Shows what one run waits for.
+pub(in crate::cli::run) struct ProgressLine {
+    form: Form,
+    palette: Palette,
+    /// The start of the silence: the start of the run, or the last event that showed something.
+    silent_since: Instant,
+    /// `None` while a question is asked or a tool runs.
+    wait: Option<Wait>,
+    typed: TypedLine,
+    /// The time at which a line was drawn last.
+    drawn: Option<Instant>,
+    /// stderr ends in a progress line, which is wiped before the next output.
+    is_shown: bool,
+    /// stderr ends in the middle of a line that is not wiped.
+    in_middle_of_line: bool,
+}
+
+/// The place where progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgressScreen {
+    Terminal,
+    /// A terminal on which no line can be drawn again.
+    Dumb,
+    /// stderr is a pipe or a file.
+    None,
+}
+
+impl ProgressScreen {
+    /// Returns what stderr is.
+    pub(super) fn of_stderr(environment: &Environment) -> Self {
+        match io::stderr().is_terminal() {
+            true if environment.get("TERM").is_some_and(|term| term == "dumb") => Self::Dumb,
+            true => Self::Terminal,
+            false => Self::None,
+        }
+    }
+}
+
+/// The way in which progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Hidden,
+    /// One line of the terminal, which is drawn again and again.
+    Redrawn,
+    /// A line every few seconds.
+    Lines,
+}
+
+impl ProgressLine {
+    /// Shows progress on stderr from now on.
+    pub(super) fn new(screen: ProgressScreen, verbosity: Verbosity, palette: Palette) -> Self {
+        let form = match (screen, verbosity) {
+            (_, Verbosity::Quiet) | (ProgressScreen::None, Verbosity::Normal) => Form::Hidden,
+            (ProgressScreen::Terminal, _) => Form::Redrawn,
+            (ProgressScreen::Dumb | ProgressScreen::None, _) => Form::Lines,
+        };
+        Self::with_form(form, palette)
+    }
+
+    /// Forgets the run before. Another one is about to be sent.
+    pub(super) fn begin(&mut self) {
+        *self = Self::with_form(self.form, self.palette);
+    }
+
+    fn with_form(form: Form, palette: Palette) -> Self {
+        let now = Instant::now();
+        Self {
+            form,
+            palette,
+            silent_since: now,
+            wait: Some(Wait::new(Activity::Daemon, now)),
+            typed: TypedLine::default(),
+            drawn: None,
+            is_shown: false,
+            in_middle_of_line: false,
+        }
+    }
+
+    /// Says that a daemon is being started. Shown at once, because nothing can be drawn until it answers.
+    pub(in crate::cli::run) fn show_daemon_start(&mut self) {
+        self.wait = Some(Wait::new(Activity::DaemonStart, Instant::now()));
+        if self.form == Form::Redrawn {
+            self.draw();
+        }
+    }
+
+    /// Notes what the run does, which shows nothing. The silence goes on.
+    pub(super) fn go_on(&mut self, activity: Activity) {
+        let now = Instant::now();
+        match &mut self.wait {
+            Some(wait) => wait.update(activity, now),
+            None => self.wait = Some(Wait::new(activity, now)),
+        }
+        if self.is_shown && self.form == Form::Redrawn && !self.has_typed() {
+            self.draw();
+        }
+    }
+
+    /// Begins a new silence after output, with nothing to wait for that could be named.
+    pub(in crate::cli::run) fn end_wait(&mut self) {
+        self.clear();
+        self.wait = None;
+        self.silent_since = Instant::now();
+    }
+
+    /// Begins a new silence after a part of the answer. It can be shown only where no line has been begun.
+    pub(super) fn wait_for_more(&mut self, can_be_shown: bool) {
+        let now = Instant::now();
+        self.wait = can_be_shown.then(|| Wait::new(Activity::Answer, now));
+        self.silent_since = now;
+    }
+
+    /// Waits until the line has to be drawn. Waits forever if there is nothing to say.
+    pub(in crate::cli::run) async fn due(&self) {
+        match self.due_at() {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn due_at(&self) -> Option<Instant> {
+        let wait = self.wait.as_ref().filter(|_| !self.has_typed())?;
+        let delay = if wait.is_for_answer() { ANSWER_DELAY } else { DELAY };
+        let first = self.silent_since + delay;
+        match self.form {
+            Form::Hidden => None,
+            Form::Redrawn if self.is_shown => Some(wait.next_second(self.drawn?)),
+            Form::Redrawn => Some(first),
+            Form::Lines => Some(self.drawn.map_or(first, |drawn| first.max(drawn + BETWEEN_LINES))),
+        }
+    }
+
+    /// Shows what somebody types, instead of what the run waits for. `row` is what stands before the cursor, to which the
+    /// cursor comes back when the line is wiped.
+    pub(super) fn show_typed(&mut self, text: String, row: &str) {
+        if self.form != Form::Redrawn {
+            return;
+        }
+        if text.is_empty() {
+            self.clear();
+        }
+        self.typed.set_text(text);
+        self.draw_typed(row);
+    }
+
+    /// Shows what was typed again, after other output.
+    pub(super) fn restore_typed(&mut self, row: &str) {
+        if !self.is_shown {
+            self.draw_typed(row);
+        }
+    }
+
+    /// Returns true if what was typed is to be seen below all other output.
+    pub(super) fn has_typed(&self) -> bool {
+        !self.typed.is_empty()
+    }
+
+    /// Forgets what the screen shows, because another program has written there.
+    pub(super) fn forget_screen(&mut self) {
+        self.is_shown = false;
+        self.typed.take_row();
+    }
+
+    fn draw_typed(&mut self, row: &str) {
+        if !self.has_typed() {
+            return;
+        }
+        self.end_line();
+        if !self.is_shown && !row.is_empty() {
+            self.typed.set_row(row);
+            write("\n");
+        }
+        write(&self.typed.drawn(columns(io::stderr()), self.palette));
+        self.is_shown = true;
+    }
+
+    /// Draws the line for which [`ProgressLine::due`] waited.
+    pub(in crate::cli::run) fn draw(&mut self) {
+        if self.has_typed() {
+            return self.draw_typed("");
+        }
+        let Some(wait) = &self.wait else { return };
+        let now = Instant::now();
+        let text = wait.text(now);
+        self.drawn = Some(now);
+        self.end_line();
+        match self.form {
+            Form::Hidden => {}
+            Form::Redrawn => {
+                let width = columns(io::stderr());
+                // A longer line would take two rows, of which only one is wiped.
+                let text = if width > 1 { cut(&text, width - 1) } else { text.into() };
+                write(&format!("\r\x1b[K{}", self.palette.dim(&text)));
+                self.is_shown = true;
+            }
+            Form::Lines => write(&format!("{}\n", self.palette.dim(&text))),
+        }
+    }
+
+    /// Wipes the line, before other output.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            write("\r\x1b[K");
+            if let Some(row) = self.typed.take_row() {
+                write(&format!("\x1b[A\r{row}"));
+            }
+        }
+        self.end_line();
+    }
+
+    /// Begins a new silence, and lets the next text continue a line of stderr.
+    pub(super) fn continue_line(&mut self) {
+        let in_middle_of_line = std::mem::take(&mut self.in_middle_of_line);
+        self.end_wait();
+        self.in_middle_of_line = in_middle_of_line;
+    }
+
+    /// Notes that a text was written to stderr, whose last line may go on.
+    pub(super) fn begin_line(&mut self, text: &str) {
+        self.in_middle_of_line = !text.ends_with('\n');
+    }
+
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.in_middle_of_line) {
+            write("\n");
+        }
+    }
+}
+
+/// Writes to stderr. If stderr is closed, there is nowhere left to report that.
+fn write(text: &str) {
+    io::stderr().write_all(text.as_bytes()).ok();
+}

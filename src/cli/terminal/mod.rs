@@ -1,0 +1,15 @@
+//! The terminal of a person: its modes, what is typed there while an answer is printed, and where that stands.
+
+mod input;
+mod keyboard;
+mod mode;
+mod screen_row;
+mod type_ahead;
+mod whole_lines;
+
+pub(super) use input::{Input, PASTE_END, TerminalInput};
+pub(super) use keyboard::Keyboard;
+pub(super) use mode::TerminalMode;
+pub(super) use screen_row::ScreenRow;
+pub(super) use type_ahead::{PROMPT, TypeAhead};
+pub(super) use whole_lines::WholeLines;
