@@ -26,7 +26,6 @@ pub use run::{
     ApprovalBatching, Conversation, DaemonTools, Expects, ExtraContext, History, PendingApproval, Prompt,
     ResumeRun, Run, RunOverrides, SKILL_TOOL, SPAWN_WORKER, StartRun, SubagentOptions, ToolOptions,
 };
-
 pub use state::AgentCore;
 pub use subagents::SubagentWatch;
 pub use undo::{ChangedRun, PlannedUndo, UndoError, UndoTarget};

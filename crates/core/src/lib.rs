@@ -22,6 +22,7 @@ mod look_alike;
 mod message;
 mod misleading;
 mod model_identity;
+mod mutex;
 mod nearest;
 mod ordered_json;
 mod own_listeners;
@@ -49,6 +50,7 @@ pub use look_alike::{invisible_difference, look_alike, visible_form, with_escape
 pub use message::{Message, Role, ToolResult};
 pub use misleading::{belongs_to, is_misleading};
 pub use model_identity::ModelIdentity;
+pub use mutex::Mutex;
 pub use nearest::nearest;
 pub use ordered_json::{OrderedJson, OrderedObject};
 pub use own_listeners::OwnListeners;

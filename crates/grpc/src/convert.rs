@@ -223,14 +223,14 @@ pub(super) fn event(event: Event, run: Option<&RunId>, out: &mut VecDeque<RunEve
             approved: decision == Decision::Approved,
             withdrawn: decision == Decision::Withdrawn,
         }),
-        Event::ToolStarted { call, name } => {
-            Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.to_string(), name })
+        Event::ToolStarted(call) => {
+            Pb::ToolStarted(pb::ToolExecutionStartedEvent { call_id: call.id.to_string(), name: call.name })
         }
         Event::ToolOutput { call, text } => return tool_output(&call, text, out),
         // This door declares no client tools, so the run never requests one.
         Event::ToolRequested { .. } => return,
-        Event::ToolFinished { call, name, outcome } => {
-            let (call_id, text) = (call.to_string(), outcome.text().to_owned());
+        Event::ToolFinished { call, outcome } => {
+            let (call_id, name, text) = (call.id.to_string(), call.name, outcome.text().to_owned());
             match outcome.is_error() {
                 false => Pb::ToolCompleted(pb::ToolExecutionCompletedEvent { call_id, output: text }),
                 true => Pb::ToolFailed(pb::ToolExecutionFailedEvent { call_id, error: text, name }),

@@ -2,14 +2,14 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
 use tonic::{Request, Response, Status};
 
 use kontekst_agent::AgentCore;
-use kontekst_core::{Cancel, clock};
+use kontekst_core::{Cancel, Mutex, clock};
 use kontekst_jobs::JobTimer;
 use kontekst_pb::{
     GetStatusRequest, GetStatusResponse, ShutdownRequest, ShutdownResponse,
@@ -59,24 +59,20 @@ struct ListenerState {
 impl ListenerStatus {
     /// Reports that it listens. It has no problem any more.
     pub fn set_address(&self, address: SocketAddr) {
-        *self.lock() = ListenerState { address: Some(address), problem: None };
+        *self.state.lock() = ListenerState { address: Some(address), problem: None };
     }
 
     /// Reports why it does not listen, in one sentence.
     pub fn set_problem(&self, problem: String) {
-        self.lock().problem = Some(problem);
+        self.state.lock().problem = Some(problem);
     }
 
     pub fn address(&self) -> Option<SocketAddr> {
-        self.lock().address
+        self.state.lock().address
     }
 
     pub fn problem(&self) -> Option<String> {
-        self.lock().problem.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, ListenerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().problem.clone()
     }
 }
 

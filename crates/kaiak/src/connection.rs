@@ -1,10 +1,6 @@
 //! One connection: it reads frames, answers calls concurrently, and writes one frame at a time.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -18,7 +14,7 @@ use tokio::{
 };
 use tokio_util::task::TaskTracker;
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 use super::{
     Shared,
@@ -167,7 +163,7 @@ impl Connection {
             Message::Response => Ok(()),
             Message::Notification { method, params } => {
                 match method.as_str() {
-                    "exit" => return Err(ReadEnd::Exit(u8::from(!self.lifecycle().shut_down))),
+                    "exit" => return Err(ReadEnd::Exit(u8::from(!self.lifecycle.lock().shut_down))),
                     "kaiak/fix/cancel" | "kaiak/interaction/respond" | "kaiak/session/terminate" => {
                         self.spawn_call(None, method, params).await;
                     }
@@ -177,14 +173,14 @@ impl Connection {
                 Ok(())
             }
             Message::Request { id, method, params } => {
-                if !self.pending_ids().insert(id.clone()) {
+                if !self.pending_ids.lock().insert(id.clone()) {
                     let error = Code::InvalidRequest.with(json!({"reason": "this id is in use"}));
                     return self.respond(&id, &Err(error)).await;
                 }
                 let outcome = match method.as_str() {
                     "initialize" => self.initialize(),
                     "shutdown" => {
-                        self.lifecycle().shut_down = true;
+                        self.lifecycle.lock().shut_down = true;
                         self.context.runs.cancel();
                         Ok(Value::Null)
                     }
@@ -193,7 +189,7 @@ impl Connection {
                         return Ok(());
                     }
                 };
-                self.pending_ids().remove(&id);
+                self.pending_ids.lock().remove(&id);
                 self.respond(&id, &outcome).await
             }
         }
@@ -209,7 +205,7 @@ impl Connection {
         let params = params.map(str::to_owned);
         let this = Arc::clone(self);
         self.calls.spawn(async move {
-            let shut_down = this.lifecycle().shut_down;
+            let shut_down = this.lifecycle.lock().shut_down;
             let answering = {
                 let this = Arc::clone(&this);
                 async move { methods::dispatch(&this.context, &method, params.as_deref(), shut_down).await }
@@ -221,7 +217,7 @@ impl Connection {
                 Err(error) => (Err(error), None),
             };
             if let Some(id) = id {
-                this.pending_ids().remove(&id);
+                this.pending_ids.lock().remove(&id);
                 this.respond(&id, &outcome).await.ok();
             }
             if let Some(after_sending) = after_sending {
@@ -232,19 +228,11 @@ impl Connection {
     }
 
     fn initialize(&self) -> Result<Value, RpcError> {
-        if std::mem::replace(&mut self.lifecycle().initialized, true) {
+        if std::mem::replace(&mut self.lifecycle.lock().initialized, true) {
             return Err(Code::InvalidRequest.with(json!({"reason": "initialize comes once"})));
         }
         let server = json!({"name": "kontekst", "version": env!("CARGO_PKG_VERSION")});
         Ok(json!({"capabilities": {}, "serverInfo": server}))
-    }
-
-    fn pending_ids(&self) -> MutexGuard<'_, HashSet<Id>> {
-        self.pending_ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
-        self.lifecycle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,10 @@
 //! A question to the user and its one answer.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+use kontekst_core::Mutex;
 
 use super::error::{Code, RpcError};
 
@@ -133,7 +133,7 @@ impl Interaction {
         response_type: &str,
         data: &Value,
     ) -> Result<oneshot::Receiver<Result<(), RpcError>>, RpcError> {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         if let Phase::Closed(closed) = &*phase {
             return Err(self.already_closed(*closed));
         }
@@ -157,7 +157,7 @@ impl Interaction {
 
     /// Closes the question. Returns false if it was closed already.
     pub(super) fn close(&self, why: CloseReason) -> bool {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         let was_open = matches!(*phase, Phase::Pending(_));
         if was_open {
             *phase = Phase::Closed(why);
@@ -173,10 +173,6 @@ impl Interaction {
             CloseReason::Cancelled => "cancelled",
         };
         Code::InteractionResponded.with(json!({"interaction_id": self.id, "status": status}))
-    }
-
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

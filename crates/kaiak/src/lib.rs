@@ -27,16 +27,13 @@ mod request;
 mod session;
 mod settings;
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashSet, sync::Arc};
 
 use tokio::{net::UnixStream, sync::Semaphore};
 
 use interaction::Interaction;
 use kontekst_agent::AgentCore;
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 use registry::Registry;
 use request::Request;
 use session::Session;

@@ -2,8 +2,10 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
+
+use kontekst_core::Mutex;
 
 /// Values that clients name by an id.
 ///
@@ -29,16 +31,16 @@ impl<T> Registry<T> {
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Arc<T>> {
-        self.lock().entries.get(id).cloned()
+        self.inner.lock().entries.get(id).cloned()
     }
 
     pub(super) fn insert(&self, id: &str, value: Arc<T>) {
-        self.lock().entries.insert(id.to_owned(), value);
+        self.inner.lock().entries.insert(id.to_owned(), value);
     }
 
     /// Marks a value as over. Call it once for each id.
     pub(super) fn retire(&self, id: &str) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         inner.tombstones.push_back(id.to_owned());
         if inner.tombstones.len() > self.max_tombstones
             && let Some(oldest) = inner.tombstones.pop_front()
@@ -48,11 +50,7 @@ impl<T> Registry<T> {
     }
 
     pub(super) fn values(&self) -> Vec<Arc<T>> {
-        self.lock().entries.values().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Inner<T>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().entries.values().cloned().collect()
     }
 }
 

@@ -1,11 +1,9 @@
 //! The state of one `kaiak/fix/generate`, from its answer to its end.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use serde_json::json;
 use uuid::Uuid;
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 use super::error::{Code, RpcError};
 
@@ -60,7 +58,7 @@ impl Request {
     /// [`Code::RequestCompleted`] if the request is over or was cancelled before.
     pub(super) fn stop(&self) -> Result<(), RpcError> {
         {
-            let mut phase = self.phase();
+            let mut phase = self.phase.lock();
             if *phase != Phase::Running {
                 let status = match *phase {
                     Phase::Finished(RequestOutcome::Success) => "completed",
@@ -79,13 +77,9 @@ impl Request {
     /// Ends the request and returns its outcome. A cancelled request ends as cancelled, whatever its runs did in the
     /// meantime.
     pub(super) fn finish(&self, outcome: RequestOutcome) -> RequestOutcome {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         let outcome = if *phase == Phase::Cancelling { RequestOutcome::Cancelled } else { outcome };
         *phase = Phase::Finished(outcome);
         outcome
-    }
-
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

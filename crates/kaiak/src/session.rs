@@ -3,13 +3,13 @@
 use std::{
     collections::VecDeque,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::{Value, json};
 
-use kontekst_core::{Cancel, clock};
+use kontekst_core::{Cancel, Mutex, clock};
 use kontekst_tools::WorkDir;
 
 use super::{
@@ -81,12 +81,12 @@ impl Session {
     }
 
     pub(super) fn is_terminated(&self) -> bool {
-        self.state().terminated
+        self.state.lock().terminated
     }
 
     /// Returns when the session was last used, if its client is gone and no request is active.
     pub(super) fn abandoned_since(&self) -> Option<Instant> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.connection.is_cancelled() && state.active_requests.is_empty()).then_some(state.idle_since)
     }
 
@@ -96,7 +96,7 @@ impl Session {
     ///
     /// [`Code::SessionTerminated`], or [`Code::ResourceExhausted`] if there are [`MAX_REQUESTS`].
     pub(super) fn add_request(&self, request: &Arc<Request>, connection: &Cancel) -> Result<(), RpcError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         self.check_not_terminated(&state)?;
         let active = state.active_requests.len();
         if active >= MAX_REQUESTS {
@@ -111,7 +111,7 @@ impl Session {
     }
 
     pub(super) fn remove_request(&self, request: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.active_requests.retain(|active| active.id != request);
         state.touch();
     }
@@ -122,7 +122,7 @@ impl Session {
     ///
     /// [`Code::SessionTerminated`] if that was done before.
     pub(super) fn terminate(&self) -> Result<Vec<Arc<Request>>, RpcError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         self.check_not_terminated(&state)?;
         state.terminated = true;
         state.touch();
@@ -130,13 +130,13 @@ impl Session {
     }
 
     pub(super) fn message_count(&self) -> u64 {
-        self.state().messages
+        self.state.lock().messages
     }
 
     /// Counts one notification and calls `send` with its number. The lock is held meanwhile, so that the numbers on the
     /// wire rise.
     pub(super) fn send_numbered(&self, is_error: bool, send: impl FnOnce(u64)) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.messages += 1;
         state.errors += u64::from(is_error);
         state.touch();
@@ -153,7 +153,7 @@ impl Session {
     }
 
     fn status_at(&self, now: Instant) -> Result<Value, RpcError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while state.status_calls.front().is_some_and(|call| now.duration_since(*call) >= STATUS_WINDOW) {
             state.status_calls.pop_front();
         }
@@ -188,10 +188,6 @@ impl Session {
             return Err(Code::SessionTerminated.with(json!({"session_id": self.id})));
         }
         Ok(())
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 use super::{
     Progress, ProviderError,
@@ -74,14 +74,14 @@ impl Endpoint {
     }
 
     fn last_used(&self) -> Option<Arc<OpenAiProvider>> {
-        let providers = self.providers();
+        let providers = self.providers.lock();
         let used = providers.values().filter_map(|provider| Some((provider.last_answer()?, provider)));
         used.max_by_key(|(at, _)| *at).map(|(_, provider)| Arc::clone(provider))
     }
 
     /// Returns one line for the user if the configuration asks for a larger window than one of the opened models has.
     pub(super) fn window_warning(&self) -> Option<String> {
-        self.providers().values().find_map(|provider| provider.window_warning())
+        self.providers.lock().values().find_map(|provider| provider.window_warning())
     }
 
     /// Returns true if no request has failed since the server was found.
@@ -91,13 +91,13 @@ impl Endpoint {
 
     /// Returns true if the server failed within the last [`UNHEALTHY_TIME`].
     pub(super) fn is_unhealthy(&self) -> bool {
-        self.failed_at().is_some_and(|at| at.elapsed() < UNHEALTHY_TIME)
+        self.failed_at.lock().is_some_and(|at| at.elapsed() < UNHEALTHY_TIME)
     }
 
     /// Notes that the server could not answer, so that other servers are tried first for a while.
     pub(super) fn mark_unhealthy(&self) {
         self.server.set_healthy(false);
-        *self.failed_at() = Some(Instant::now());
+        *self.failed_at.lock() = Some(Instant::now());
     }
 
     /// Opens `model`, and waits while the server is loading it.
@@ -112,8 +112,8 @@ impl Endpoint {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Arc<OpenAiProvider>, ProviderError> {
         if !self.server.is_healthy() {
-            self.providers().clear();
-        } else if let Some(provider) = self.providers().get(model) {
+            self.providers.lock().clear();
+        } else if let Some(provider) = self.providers.lock().get(model) {
             // No probe is needed: the request itself shows whether the server still answers.
             return Ok(Arc::clone(provider));
         }
@@ -169,7 +169,7 @@ impl Endpoint {
         tracing::debug!(endpoint = self.client().base(), server = ?found.server_kind, "found a model server");
         self.server.slots().resize(found.slots);
         self.server.set_healthy(true);
-        *self.failed_at() = None;
+        *self.failed_at.lock() = None;
         // llama-swap reports the capabilities of a model only after it has loaded it. Until then it is probed each time.
         let is_complete = found.is_llama_cpp || found.server_kind != ServerKind::LlamaSwap;
         let provider = OpenAiProvider::new(Arc::clone(&self.server), model, found)
@@ -177,20 +177,12 @@ impl Endpoint {
             .unlisted(is_unlisted);
         let provider = Arc::new(provider);
         if is_complete {
-            let mut providers = self.providers();
+            let mut providers = self.providers.lock();
             if providers.len() >= MAX_PROVIDERS {
                 providers.clear();
             }
             providers.insert(model.to_owned(), Arc::clone(&provider));
         }
         provider
-    }
-
-    fn providers(&self) -> MutexGuard<'_, HashMap<String, Arc<OpenAiProvider>>> {
-        self.providers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn failed_at(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,6 +20,7 @@ mod slots;
 #[cfg(feature = "builtin")]
 mod starter;
 pub mod supervisor;
+mod template_overhead;
 #[cfg(not(feature = "builtin"))]
 pub mod without_builtin;
 
@@ -99,10 +100,10 @@ pub trait Provider: Send + Sync {
     }
 }
 
-/// What a model can do, and who it is.
+/// The abilities of a model, and its identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Which model answers, if that is known.
+    /// The model that answers, if that is known.
     pub identity: Option<ModelIdentity>,
     /// The context window in tokens, if the server reports it.
     pub window: Option<u32>,
@@ -307,6 +308,14 @@ pub enum ProviderError {
     /// There is no model server, and none can be started.
     #[error("{0}")]
     NoServer(NoServer),
+}
+
+impl ProviderError {
+    /// Returns the error of a request that comes while the daemon ends.
+    pub(crate) fn stopping() -> Self {
+        let (fact, hint) = ("the daemon is stopping".to_owned(), "start it again".to_owned());
+        Self::NoServer(NoServer { fact, hint })
+    }
 }
 
 fn describe_overflow(prompt_tokens: u32, window: u32) -> String {

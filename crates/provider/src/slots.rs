@@ -5,11 +5,13 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, PoisonError},
     time::{Duration, Instant},
 };
 
-use kontekst_core::{Cancel, SessionId};
+use kontekst_core::{Cancel, Mutex, SessionId};
+
+use super::ProviderError;
 
 /// The slots of one server. Cheap to clone; all clones share one queue.
 #[derive(Clone)]
@@ -64,6 +66,16 @@ pub(crate) enum SlotError {
     Closed,
 }
 
+impl SlotError {
+    /// Returns the error of the request that waited. `closed` says why no slot is given any more.
+    pub(crate) fn with_reason(self, closed: ProviderError) -> ProviderError {
+        match self {
+            Self::Cancelled => ProviderError::Cancelled,
+            Self::Closed => closed,
+        }
+    }
+}
+
 impl Slots {
     pub(crate) fn new(limit: usize) -> Self {
         let state = State {
@@ -80,12 +92,12 @@ impl Slots {
     }
 
     pub(crate) fn limit(&self) -> usize {
-        self.shared.lock().limit
+        self.shared.state.lock().limit
     }
 
     /// Changes the number of slots.
     pub(crate) fn resize(&self, limit: usize) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.limit = limit.max(1);
         state.wake_first();
     }
@@ -103,7 +115,7 @@ impl Slots {
         on_queued: &mut dyn FnMut(usize),
     ) -> Result<Permit, SlotError> {
         let shared = &self.shared;
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         let ticket = state.ticket(session);
         if state.queue.is_empty() && state.busy < state.limit && !state.closed && !cancel.is_cancelled() {
             state.serve(ticket);
@@ -116,12 +128,12 @@ impl Slots {
         let _hook = cancel.on_cancel({
             let (shared, wake) = (Arc::clone(shared), Arc::clone(&wake));
             move || {
-                drop(shared.lock()); // wait for a thread that has checked the state but does not sleep yet
+                drop(shared.state.lock()); // wait for a thread that has checked the state but does not sleep yet
                 wake.notify_all();
             }
         });
         let mut reports = PositionReports::default();
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         loop {
             let refused = if cancel.is_cancelled() {
                 Some(SlotError::Cancelled)
@@ -142,7 +154,7 @@ impl Slots {
             if let Some(position) = reports.next(Instant::now(), || state.queue.range(..ticket).count() + 1) {
                 drop(state);
                 on_queued(position); // without the lock, because it may block
-                state = shared.lock();
+                state = shared.state.lock();
             } else {
                 // Only the first request is woken when a slot becomes free. The others look at their position now and
                 // then.
@@ -154,25 +166,25 @@ impl Slots {
 
     /// Refuses all requests from now on, including the waiting ones, with [`SlotError::Closed`].
     pub(crate) fn close(&self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.closed = true;
         state.queue.values().for_each(|wake| wake.notify_all());
     }
 
     /// Undoes [`Slots::close`].
     pub(crate) fn reopen(&self) {
-        self.shared.lock().closed = false;
+        self.shared.state.lock().closed = false;
     }
 
     /// Waits until no request is running. Returns false if `timeout` passes or `cancel` is given before that.
     pub(crate) fn wait_idle(&self, cancel: &Cancel, timeout: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
-            drop(woken.lock());
+            drop(woken.state.lock());
             woken.idle.notify_all();
         });
         let until = Instant::now() + timeout;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         while state.busy > 0 && !cancel.is_cancelled() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -185,7 +197,7 @@ impl Slots {
 
     /// Returns the time since the last request ended, or zero if any is running or waiting.
     pub(crate) fn idle_time(&self) -> Duration {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         if state.busy == 0 && state.queue.is_empty() { state.idle_since.elapsed() } else { Duration::ZERO }
     }
 }
@@ -242,15 +254,9 @@ impl State {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         state.busy -= 1;
         if state.busy == 0 {
             state.idle_since = Instant::now();
@@ -360,6 +366,6 @@ mod tests {
         let order: Vec<_> = served.iter().take(6).collect();
         assert_eq!(order, ["a", "b", "flood", "a", "flood", "flood"]);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-        assert!(slots.shared.lock().last_rounds.is_empty());
+        assert!(slots.shared.state.lock().last_rounds.is_empty());
     }
 }

@@ -164,11 +164,11 @@ impl ClientRun {
                 self.approvals.resolve(&call, decision, out);
                 self.ask_next(out);
             }
-            Event::ToolStarted { name, .. } => self.announce_call(&name, out),
+            Event::ToolStarted(call) => self.announce_call(&call.name, out),
             // A subagent's call is requested like one of the run itself. What else a subagent does is reported by
             // WatchTeam.
             Event::ToolRequested { call, timeout, subagent: _ } => self.request_tool(call, timeout, ids, out),
-            Event::ToolFinished { call, .. } => self.pending_calls.retain(|_, known| *known != call),
+            Event::ToolFinished { call, .. } => self.pending_calls.retain(|_, known| *known != call.id),
             Event::ToolsCompleted => {
                 self.call_announced = false;
                 out.push(ServerEvent::thinking("Analyzing results...", None));

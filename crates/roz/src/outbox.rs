@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::SystemTime,
 };
@@ -13,6 +13,7 @@ use tokio_stream::Stream;
 use tonic::Status;
 use uuid::Uuid;
 
+use kontekst_core::Mutex;
 use kontekst_pb::roz::SessionResponse;
 use kontekst_store::config::RozEvents;
 
@@ -80,12 +81,6 @@ pub(super) fn channel(events: RozEvents) -> (BoundedOutbox, FrameStream) {
     (BoundedOutbox { shared: Arc::clone(&shared) }, FrameStream { shared, events })
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl State {
     fn wake(&mut self) {
         if let Some(reader) = self.reader.take() {
@@ -101,7 +96,7 @@ impl BoundedOutbox {
     ///
     /// [`Overflow`] when too much waits to be read.
     pub(super) fn send(&self, event: ServerEvent, correlation: Uuid) -> Result<(), Overflow> {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         let merged = state.queue.back_mut().and_then(|last| last.event.merge_text(&event));
         let grown = merged.unwrap_or_else(|| event.approximate_size());
         if merged.is_none() {
@@ -131,7 +126,7 @@ impl BoundedOutbox {
             tokio::pin!(changed);
             // Listens before it checks, so that a change between the two is not missed.
             changed.as_mut().enable();
-            if is_met(&self.shared.state()) {
+            if is_met(&self.shared.state.lock()) {
                 return;
             }
             changed.await;
@@ -140,7 +135,7 @@ impl BoundedOutbox {
 
     /// Ends the stream with an error. What was queued is dropped.
     pub(super) fn abort(&self, status: Status) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         state.queue.clear();
         state.bytes = 0;
         state.ending = Ending::Failed(status);
@@ -151,7 +146,7 @@ impl BoundedOutbox {
 impl Drop for BoundedOutbox {
     /// Lets the stream end without an error once the client has read what is queued.
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         if matches!(state.ending, Ending::Open) {
             state.ending = Ending::Closed;
         }
@@ -164,7 +159,7 @@ impl Stream for FrameStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let mut state = self.shared.state();
+            let mut state = self.shared.state.lock();
             let Some(QueuedEvent { event, correlation, at }) = state.queue.pop_front() else {
                 if matches!(state.ending, Ending::Open) {
                     state.reader = Some(cx.waker().clone());
@@ -192,7 +187,7 @@ impl Stream for FrameStream {
 
 impl Drop for FrameStream {
     fn drop(&mut self) {
-        self.shared.state().reader_dropped = true;
+        self.shared.state.lock().reader_dropped = true;
         self.shared.changed.notify_waiters();
     }
 }

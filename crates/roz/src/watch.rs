@@ -1,9 +1,6 @@
 //! `WatchTeam`: reports what the subagents of a session have done so far, and then what they do.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -11,7 +8,7 @@ use tonic::Status;
 use uuid::Uuid;
 
 use kontekst_agent::AgentCore;
-use kontekst_core::SessionId;
+use kontekst_core::{Mutex, SessionId};
 use kontekst_pb::roz::{self as pb, team_event::Event as Pb};
 use kontekst_store::subagent_log::{FailureCause, SubagentEvent, SubagentEventKind};
 
@@ -30,18 +27,14 @@ pub(super) struct OpenSessionGuard {
 
 impl OpenSessions {
     pub(super) fn insert(&self, id: SessionId) -> OpenSessionGuard {
-        self.lock().insert(id.clone());
+        self.0.lock().insert(id.clone());
         OpenSessionGuard { open_sessions: self.clone(), id }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashSet<SessionId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for OpenSessionGuard {
     fn drop(&mut self) {
-        self.open_sessions.lock().remove(&self.id);
+        self.open_sessions.0.lock().remove(&self.id);
     }
 }
 
@@ -58,7 +51,7 @@ pub(super) async fn parse_task_id(
 ) -> Result<SessionId, Status> {
     let invalid = || Status::invalid_argument("task_id is not a valid UUID");
     let id: SessionId = task.parse().map_err(|_| invalid())?;
-    let is_open = open.lock().contains(&id);
+    let is_open = open.0.lock().contains(&id);
     if is_open || core.has_session(&id).await {
         return Ok(id);
     }

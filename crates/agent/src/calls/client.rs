@@ -38,7 +38,7 @@ pub(super) async fn run_at_client(run: &mut RunState, planned: Vec<PlannedCall>)
         });
         run.messages.push_result(&call, &outcome).await?;
         if has_result && waited.is_ok() {
-            run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await?;
+            run.io.send(Event::ToolFinished { call, outcome }).await?;
         }
     }
     waited

@@ -66,7 +66,7 @@ pub(super) async fn run_call(run: &mut RunState, planned: PlannedCall) -> Result
         }
     };
     run.messages.push_result(&call, &for_model).await?;
-    run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
+    run.io.send(Event::ToolFinished { call, outcome }).await
 }
 
 async fn run_in_daemon(
@@ -78,7 +78,7 @@ async fn run_in_daemon(
     if tool.needs_approval() {
         run.messages.recorder.append_tool_start(call.id.clone()).await?;
     }
-    run.io.send(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
+    run.io.send(Event::ToolStarted(call.clone())).await?;
     let work_dir = run.tools.work_dir.for_call(&call.id, &call.name);
     let cancel = run.io.cancel().child();
     let own_limit = tool.own_time_limit(&args);

@@ -99,5 +99,5 @@ fn judge(parked: &ParkedCall, now: Option<&String>) -> Interrupted {
 async fn finish(run: &mut RunState, call: ToolCall, outcome: ToolOutcome) -> Result<(), Stop> {
     run.ledger.note_unknown();
     run.messages.push_result(&call, &outcome).await?;
-    run.io.send(Event::ToolFinished { call: call.id, name: call.name, outcome }).await
+    run.io.send(Event::ToolFinished { call, outcome }).await
 }

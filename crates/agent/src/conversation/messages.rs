@@ -1,6 +1,6 @@
 //! The messages of a run: what the model reads of them, and what is written to the session.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use kontekst_core::{
     CallId, Cancel, ContextSnapshot, Message, Role, ToolCall, ToolFailureKind, ToolOutcome, ToolResult,
@@ -12,7 +12,7 @@ use crate::{
     run::{FailureKind, RunError, Stop, blocking},
 };
 
-use super::recorder::Recorder;
+use super::{partial_answer::PartialAnswer, recorder::Recorder};
 
 /// Precedes the result of the last complete call of an answer that was cut. The model reads it.
 const CUT_NOTE: &str =
@@ -51,31 +51,6 @@ pub(crate) struct RunMessages {
     partial_answer: PartialAnswer,
     /// The last complete call of an answer that was cut at its token limit.
     cut_after: Option<CallId>,
-}
-
-/// The most text of an answer that is kept in case the answer is cut off, in bytes. No model reads as much of one message.
-const MAX_PARTIAL_ANSWER: usize = 1024 * 1024;
-
-/// The text so far of an answer. The provider's thread extends it; the run reads it if the answer is cut off. What arrives
-/// after the first [`MAX_PARTIAL_ANSWER`] bytes is left out, because the provider holds the whole answer already.
-#[derive(Clone, Default)]
-pub(crate) struct PartialAnswer(Arc<Mutex<String>>);
-
-impl PartialAnswer {
-    pub(crate) fn push(&self, text: &str) {
-        let mut answer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if answer.len() < MAX_PARTIAL_ANSWER {
-            answer.push_str(text);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
-    }
-
-    pub(crate) fn take(&self) -> String {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 impl RunMessages {

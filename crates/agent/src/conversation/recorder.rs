@@ -1,8 +1,8 @@
 //! Writes the messages of a run to its session file.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use kontekst_core::{CallId, Message, RunId, clock::unix_millis};
+use kontekst_core::{CallId, Message, Mutex, RunId, clock::unix_millis};
 use kontekst_store::sessions::{Record, SessionLog};
 
 use crate::run::{FailureKind, RunError, blocking};
@@ -82,10 +82,7 @@ impl Recorder {
 
     fn write(&self, records: &[Record<'_>]) -> Result<(), RunError> {
         let Some(log) = &self.log else { return Ok(()) };
-        log.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .append(records)
-            .map_err(|error| RunError::from_source(FailureKind::Storage, &error))
+        log.lock().append(records).map_err(|error| RunError::from_source(FailureKind::Storage, &error))
     }
 
     /// Runs a write on a thread of its own, unless there is no file to write to.

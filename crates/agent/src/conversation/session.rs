@@ -4,20 +4,18 @@
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Weak},
 };
 
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
-use kontekst_core::{Message, Role, SessionId};
+use kontekst_core::{Message, Mutex, Role, SessionId};
 use kontekst_store::sessions::Tail;
 
 use crate::run::{Conversation, History, Prompt, StartRun};
 
-/// The number of history starts that are kept. When one more is added, all are forgotten.
-const MAX_HISTORY_STARTS: usize = 256;
-/// The number of sessions whose notices are kept. When one more is added, all are forgotten.
-const MAX_MODEL_NOTICES: usize = 1024;
+/// The number of sessions of which something is remembered. When one more is added, all are forgotten.
+const MAX_REMEMBERED: usize = 1024;
 /// The number of locks that are kept before unused ones are removed.
 const MAX_IDLE_LOCKS: usize = 64;
 
@@ -25,30 +23,71 @@ const MAX_IDLE_LOCKS: usize = 64;
 #[derive(Default)]
 pub(crate) struct OpenSessions {
     pub(crate) locks: SessionLocks,
-    pub(crate) history_starts: HistoryStarts,
-    pub(crate) damage_said: DamageSaid,
-    pub(crate) model_notices: ModelNotices,
+    /// The fingerprint of the message at which the history of each long session last started.
+    ///
+    /// A session that is larger than its token budget would lose its oldest message in every run, and with it the
+    /// whole prompt cache of the server. Therefore the start moves rarely, and then by a large step. It need not be
+    /// stored, because the server's cache is lost with the daemon, too.
+    history_starts: Remembered<u64>,
+    /// The number of lines that cannot be read, as it was last said.
+    damage: Remembered<usize>,
+    /// The notices about its model that the session has shown last.
+    model_notices: Remembered<Vec<String>>,
 }
 
-/// The notices about its model that each session has shown last.
+/// Something that is remembered of sessions.
 #[derive(Default)]
-pub(crate) struct ModelNotices {
-    shown: Mutex<HashMap<SessionId, Vec<String>>>,
+struct Remembered<T>(Mutex<HashMap<SessionId, T>>);
+
+impl<T: Clone> Remembered<T> {
+    fn get(&self, session: &SessionId) -> Option<T> {
+        self.0.lock().get(session).cloned()
+    }
+
+    fn set(&self, session: &SessionId, value: T) {
+        let mut all = self.0.lock();
+        if all.len() >= MAX_REMEMBERED && !all.contains_key(session) {
+            all.clear();
+        }
+        all.insert(session.clone(), value);
+    }
 }
 
-impl ModelNotices {
+impl OpenSessions {
     /// Returns those of the notices that the session has not shown in its last run, and remembers all of them. After a
     /// restart of the daemon they are shown again.
-    pub(crate) fn unseen(&self, session: &SessionId, notices: &[String]) -> Vec<String> {
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = shown.remove(session).unwrap_or_default();
-        if !notices.is_empty() {
-            if shown.len() >= MAX_MODEL_NOTICES {
-                shown.clear();
-            }
-            shown.insert(session.clone(), notices.to_vec());
+    pub(crate) fn unseen(&self, session: &SessionId, notices: Vec<String>) -> Vec<String> {
+        let before = self.model_notices.get(session).unwrap_or_default();
+        let unseen = notices.iter().filter(|notice| !before.contains(notice)).cloned().collect();
+        if !notices.is_empty() || !before.is_empty() {
+            self.model_notices.set(session, notices);
         }
-        notices.iter().filter(|notice| !before.contains(notice)).cloned().collect()
+        unseen
+    }
+
+    /// Notes the number of lines that cannot be read, and returns true if there are more than were said.
+    pub(crate) fn is_new_damage(&self, session: &SessionId, lines: usize) -> bool {
+        let is_new = lines > self.damage.get(session).unwrap_or(0);
+        if is_new {
+            self.damage.set(session, lines);
+        }
+        is_new
+    }
+
+    /// Returns the part of `tail` that the model reads: all of it if the whole session fits, otherwise the
+    /// part from the last start on, otherwise the newest messages that take at most 70 % of `budget` tokens.
+    pub(crate) fn trim(&self, session: &SessionId, tail: Tail, budget: u32) -> Vec<Message> {
+        let mut messages = tail.messages;
+        if !tail.has_older {
+            return messages;
+        }
+        let known = self.history_starts.get(session);
+        let known = known.and_then(|known| messages.iter().position(|message| fingerprint(message) == known));
+        messages.drain(..known.unwrap_or_else(|| messages_to_drop(&messages, budget / 10 * 7)));
+        if let (None, Some(message)) = (known, messages.first()) {
+            self.history_starts.set(session, fingerprint(message));
+        }
+        messages
     }
 }
 
@@ -79,7 +118,7 @@ pub(crate) struct SessionSlot {
 impl SessionLocks {
     /// Locks the session unless another run uses it.
     pub(crate) fn try_lock(&self, id: &SessionId) -> Result<SessionGuard, BusySession> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.locks.lock();
         if locks.len() > MAX_IDLE_LOCKS {
             locks.retain(|_, lock| lock.strong_count() > 0);
         }
@@ -99,60 +138,6 @@ impl BusySession {
     /// Waits until the runs that came before have ended.
     pub(crate) async fn lock(self) -> SessionGuard {
         SessionGuard { _guard: self.lock.lock_owned().await }
-    }
-}
-
-/// The message at which the history of each long session last started.
-///
-/// A session that is larger than its token budget would lose its oldest message in every run, and with it the
-/// whole prompt cache of the server. Therefore the start moves rarely, and then by a large step. The starts
-/// are only kept in memory, because the server's cache is lost with the daemon, too.
-#[derive(Default)]
-pub(crate) struct HistoryStarts {
-    fingerprints: Mutex<HashMap<SessionId, u64>>,
-}
-
-impl HistoryStarts {
-    /// Returns the part of `tail` that the model reads: all of it if the whole session fits, otherwise the
-    /// part from the last start on, otherwise the newest messages that take at most 70 % of `budget` tokens.
-    pub(crate) fn trim(&self, session: &SessionId, tail: Tail, budget: u32) -> Vec<Message> {
-        let mut messages = tail.messages;
-        if !tail.has_older {
-            return messages;
-        }
-        let mut fingerprints = self.fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = fingerprints
-            .get(session)
-            .and_then(|known| messages.iter().position(|message| fingerprint(message) == *known));
-        messages.drain(..known.unwrap_or_else(|| messages_to_drop(&messages, budget / 10 * 7)));
-        if let (None, Some(message)) = (known, messages.first()) {
-            if fingerprints.len() >= MAX_HISTORY_STARTS {
-                fingerprints.clear();
-            }
-            fingerprints.insert(session.clone(), fingerprint(message));
-        }
-        messages
-    }
-}
-
-/// The number of lines of each session that cannot be read, as it was last said. A daemon says it once.
-#[derive(Default)]
-pub(crate) struct DamageSaid {
-    lines: Mutex<HashMap<SessionId, usize>>,
-}
-
-impl DamageSaid {
-    /// Notes the number of lines, and returns true if there are more than were said.
-    pub(crate) fn is_new(&self, session: &SessionId, lines: usize) -> bool {
-        let mut said = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines <= said.get(session).copied().unwrap_or(0) {
-            return false;
-        }
-        if said.len() >= MAX_HISTORY_STARTS {
-            said.clear();
-        }
-        said.insert(session.clone(), lines);
-        true
     }
 }
 
@@ -239,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_start_of_a_long_history_moves_rarely_and_by_a_large_step() {
-        let (starts, session) = (HistoryStarts::default(), SessionId::new());
+        let (starts, session) = (OpenSessions::default(), SessionId::new());
         let all = exchanges(40);
         let mut first_times: Vec<Option<u64>> =
             (5..=40).map(|count| starts.trim(&session, tail(&all[..count * 2]), 1000)[0].at).collect();
@@ -251,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_history_that_fits_is_kept_whole_and_one_large_message_is_not_dropped() {
-        let (starts, session) = (HistoryStarts::default(), SessionId::new());
+        let (starts, session) = (OpenSessions::default(), SessionId::new());
         assert_eq!(starts.trim(&session, tail(&exchanges(3)), 1000).len(), 6);
         let large = Message { tokens: 900, ..Message::text(Role::User, "large") };
         let tail = Tail { messages: vec![large], tokens: 900, has_older: true, damaged: 0 };

@@ -1,11 +1,8 @@
 //! The right to go on with a parked run, which one client has at a time.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::HashSet, sync::Arc};
 
-use kontekst_core::RunId;
+use kontekst_core::{Mutex, RunId};
 use kontekst_store::{config::Home, parked::ParkedRuns};
 
 use crate::run::{FailureKind, RunError};
@@ -33,7 +30,7 @@ impl ParkedAccess {
     ///
     /// [`FailureKind::Request`] if somebody has it.
     pub(crate) fn claim(self: &Arc<Self>, id: &RunId) -> Result<Claim, RunError> {
-        if self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone()) {
+        if self.claimed.lock().insert(id.clone()) {
             return Ok(Claim { access: Arc::clone(self), id: id.clone() });
         }
         let message = format!("another client goes on with the parked run `{id}` already");
@@ -43,6 +40,6 @@ impl ParkedAccess {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.access.claimed.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.access.claimed.lock().remove(&self.id);
     }
 }

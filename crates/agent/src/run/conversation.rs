@@ -1,8 +1,8 @@
 //! A conversation that is only kept in memory.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use kontekst_core::{Message, RunId, SessionId};
+use kontekst_core::{Message, Mutex, RunId, SessionId};
 
 /// A conversation of several runs that is only kept in memory. All clones share the same messages.
 ///
@@ -26,24 +26,20 @@ impl Conversation {
 
     /// Returns the messages so far, oldest first.
     pub fn messages(&self) -> Vec<Message> {
-        self.lock().clone()
+        self.messages.lock().clone()
     }
 
     /// Returns true if the last message comes from this run.
     pub fn ends_with(&self, run: &RunId) -> bool {
-        self.lock().last().is_some_and(|message| message.run.as_ref() == Some(run))
+        self.messages.lock().last().is_some_and(|message| message.run.as_ref() == Some(run))
     }
 
     pub fn push(&self, message: Message) {
-        self.lock().push(message);
+        self.messages.lock().push(message);
     }
 
     /// Replaces all messages.
     pub(crate) fn replace(&self, messages: Vec<Message>) {
-        *self.lock() = messages;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.messages.lock() = messages;
     }
 }

@@ -327,7 +327,8 @@ fn text_bytes(event: &Event) -> u32 {
     let bytes = match event {
         Event::Text(text) | Event::Reasoning(text) | Event::ToolOutput { text, .. } => text.len(),
         Event::TurnCompleted { content, reasoning, .. } => content.len() + reasoning.len(),
-        Event::ToolFinished { outcome, .. } => outcome.text().len(),
+        Event::ToolStarted(call) => call.arguments.len(),
+        Event::ToolFinished { call, outcome } => call.arguments.len() + outcome.text().len(),
         Event::CheckFinished(report) => report.output.len(),
         _ => 0,
     };

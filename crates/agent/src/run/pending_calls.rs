@@ -1,13 +1,10 @@
 //! The calls of one run that wait for a decision.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
-};
+use std::time::SystemTime;
 
 use tokio::sync::mpsc;
 
-use kontekst_core::{CallId, RunId, SessionId};
+use kontekst_core::{CallId, Mutex, RunId, SessionId};
 
 use super::protocol::{Command, ProposedCall};
 
@@ -33,7 +30,7 @@ pub(crate) struct PendingCalls(Mutex<Option<PendingApproval>>);
 impl PendingCalls {
     /// Adds calls. Subagents ask through their parent, so others may already wait.
     pub(crate) fn add(&self, added: PendingApproval) {
-        match &mut *self.lock() {
+        match &mut *self.0.lock() {
             Some(pending) => pending.calls.extend(added.calls),
             none => *none = Some(added),
         }
@@ -48,7 +45,7 @@ impl PendingCalls {
         commands: &mpsc::UnboundedSender<Command>,
     ) -> bool {
         // The lock is held while the command is sent, so that two deciders cannot both find the call waiting.
-        let mut pending = self.lock();
+        let mut pending = self.0.lock();
         let waits =
             pending.as_ref().is_some_and(|pending| pending.calls.iter().any(|one| one.call.id == *call));
         let taken = waits && commands.send(command).is_ok();
@@ -60,20 +57,16 @@ impl PendingCalls {
 
     /// Removes a call that will not be decided.
     pub(crate) fn remove(&self, call: &CallId) {
-        remove(&mut self.lock(), call);
+        remove(&mut self.0.lock(), call);
     }
 
     pub(crate) fn clear(&self) {
-        *self.lock() = None;
+        *self.0.lock() = None;
     }
 
     /// Returns the waiting calls, or `None` if none waits.
     pub(crate) fn snapshot(&self) -> Option<PendingApproval> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<PendingApproval>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clone()
     }
 }
 

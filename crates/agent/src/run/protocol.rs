@@ -116,10 +116,8 @@ pub enum Event {
         call: CallId,
         decision: Decision,
     },
-    ToolStarted {
-        call: CallId,
-        name: String,
-    },
+    /// The call begins, as it runs.
+    ToolStarted(ToolCall),
     /// A part of what a running call prints. The outcome of the call does not depend on it.
     ToolOutput {
         call: CallId,
@@ -135,8 +133,7 @@ pub enum Event {
     },
     /// A call has ended. Its outcome is on disk. A call that could not be run was neither proposed nor started.
     ToolFinished {
-        call: CallId,
-        name: String,
+        call: ToolCall,
         outcome: ToolOutcome,
     },
     ToolsCompleted,

@@ -2,15 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use tokio::sync::{Notify, futures::Notified};
 
-use kontekst_core::{CallId, Cancel, RunId};
+use kontekst_core::{CallId, Cancel, Mutex, RunId};
 
 use super::{
     ends::RunHandle,
@@ -52,7 +49,7 @@ impl RunRegistry {
 
     /// Adds a client's run, unless there are [`MAX_RUNS`] already.
     pub(crate) fn insert(&self, id: RunId, run: RunHandle) -> Result<(), RunError> {
-        let mut runs = self.lock();
+        let mut runs = self.runs.lock();
         if runs.len() >= MAX_RUNS {
             let message = format!("{MAX_RUNS} runs are active or waiting, which is the most at a time");
             let error =
@@ -65,13 +62,13 @@ impl RunRegistry {
 
     pub(crate) fn remove(&self, run: &RunId) {
         self.active.fetch_sub(1, Ordering::Relaxed);
-        self.lock().remove(run);
+        self.runs.lock().remove(run);
         self.changed.notify_waiters();
     }
 
     /// Returns true if a client started this run and it is in progress.
     pub(crate) fn has(&self, run: &RunId) -> bool {
-        self.lock().contains_key(run)
+        self.runs.lock().contains_key(run)
     }
 
     /// Waits until a client's run is not in progress any more.
@@ -93,24 +90,20 @@ impl RunRegistry {
 
     /// Passes a decision on to the run. Returns false if the call does not wait for one.
     pub(crate) fn decide(&self, run: &RunId, call: &CallId, command: Command) -> bool {
-        self.lock().get(run).is_some_and(|run| run.decide(call, command))
+        self.runs.lock().get(run).is_some_and(|run| run.decide(call, command))
     }
 
     /// Cancels a run. Returns false if it is not in progress.
     pub(crate) fn cancel(&self, run: &RunId) -> bool {
-        let cancel = self.lock().get(run).map(|run| run.cancel.clone());
+        let cancel = self.runs.lock().get(run).map(|run| run.cancel.clone());
         cancel.map(|cancel| cancel.cancel()).is_some()
     }
 
     /// Returns the waiting calls of all runs, oldest first.
     pub(crate) fn pending_approvals(&self) -> Vec<PendingApproval> {
         let mut all: Vec<PendingApproval> =
-            self.lock().values().filter_map(|run| run.pending.snapshot()).collect();
+            self.runs.lock().values().filter_map(|run| run.pending.snapshot()).collect();
         all.sort_by_key(|pending| pending.since);
         all
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, RunHandle>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,7 +20,7 @@ use super::{
 /// too.
 const MIN_CONTEXT_SIZE: u32 = 256;
 
-/// What comes before the first answer of a run, and what its first step offers.
+/// The conversation before the first answer of a run, and the offer for its first step.
 pub(super) struct Past {
     pub(super) window: Window,
     pub(super) offer: Offer,
@@ -163,11 +163,11 @@ fn stored_messages(
 ) -> Result<Vec<Message>, RunError> {
     let tail =
         log.tail(budget, &estimate).map_err(|error| RunError::from_source(FailureKind::Storage, &error))?;
-    if shared.open_sessions.damage_said.is_new(session, tail.damaged) {
+    if shared.open_sessions.is_new_damage(session, tail.damaged) {
         let lines = if tail.damaged == 1 { "1 line".to_owned() } else { format!("{} lines", tail.damaged) };
         events.send_blocking(Event::Notice(format!(
             "{lines} of the session {session} cannot be read and are left out; `kontekst sessions show {session}` shows where"
         )));
     }
-    Ok(shared.open_sessions.history_starts.trim(session, tail, budget))
+    Ok(shared.open_sessions.trim(session, tail, budget))
 }

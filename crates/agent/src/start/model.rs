@@ -25,7 +25,7 @@ pub(super) fn open_run_model(
     left_out.into_iter().for_each(notify);
     let is_required = request.overrides.model.is_some();
     let provider = open_model(&*shared.models, &agent, is_required, events)?;
-    let unseen = shared.open_sessions.model_notices.unseen(session, &model_notices(&*provider));
+    let unseen = shared.open_sessions.unseen(session, model_notices(&*provider));
     unseen.into_iter().chain(shared.models.take_notice()).for_each(notify);
     let mut model = RunModel {
         provider,

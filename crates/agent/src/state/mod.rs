@@ -1,4 +1,4 @@
-//! What the steps of a run work on: the state that all runs share, and that of one run with its parts.
+//! The state that all runs share, and that of one run with its parts.
 
 mod checks;
 mod model;

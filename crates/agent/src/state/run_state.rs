@@ -91,7 +91,7 @@ impl RunState {
         });
     }
 
-    /// Reports the decision on a call. `denial` is the reason of a denial.
+    /// Reports the decision on a call.
     pub(crate) async fn report_decision(&self, call: CallId, decision: Decision) -> Result<(), Stop> {
         self.io.send(Event::ToolDecided { call, decision }).await
     }

@@ -1,13 +1,13 @@
 //! The state of the model server, asked once for all who want to know it at the same time.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio::sync::watch;
 
-use kontekst_core::blocking_apart;
+use kontekst_core::{Mutex, blocking_apart};
 use kontekst_provider::{Models, ServerStatus};
 
 /// The time for which an answer counts as new. It only has to be long enough that a crowd of clients does not become a
@@ -44,7 +44,7 @@ impl ServerStatusCache {
 
     /// Joins the question that is being asked, or asks a new one.
     fn answer(&self, models: &Arc<dyn Models>) -> watch::Receiver<Option<Answer>> {
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.lock();
         if let Some(question) = latest.as_ref().filter(|question| question.is_useful()) {
             return question.answer.clone();
         }

@@ -150,7 +150,7 @@ impl Subagent {
                     self.log(SubagentEventKind::ApprovalResolved { call, approved }).await;
                 }
             }
-            Event::ToolStarted { name, .. } => self.log(SubagentEventKind::ToolCall { tool: name }).await,
+            Event::ToolStarted(call) => self.log(SubagentEventKind::ToolCall { tool: call.name }).await,
             Event::ToolsProposed(mut calls) => {
                 for proposed in calls.iter_mut().filter(|proposed| proposed.subagent.is_none()) {
                     proposed.subagent = Some(self.id.clone());

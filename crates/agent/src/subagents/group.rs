@@ -146,8 +146,7 @@ async fn run_group(
             let (call, _) = &calls[group.stored];
             run.messages.push_result(call, &outcome).await?;
             group.stored += 1;
-            let (call, name) = (call.id.clone(), call.name.clone());
-            run.io.send(Event::ToolFinished { call, name, outcome }).await?;
+            run.io.send(Event::ToolFinished { call: call.clone(), outcome }).await?;
             continue;
         }
         tokio::select! {
@@ -170,7 +169,7 @@ async fn start_subagent(
     args: &Value,
 ) -> Result<(), Stop> {
     run.messages.recorder.append_tool_start(call.id.clone()).await?;
-    run.io.send(Event::ToolStarted { call: call.id.clone(), name: call.name.clone() }).await?;
+    run.io.send(Event::ToolStarted(call.clone())).await?;
     let index = group.started;
     group.started += 1;
     let SubagentRequest { prompt, agent, limits } = SubagentRequest::from_args(args);

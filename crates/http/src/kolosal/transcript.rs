@@ -207,8 +207,8 @@ impl EventEncoder for Transcript {
                     pending.denial = Some(reason);
                 }
             }
-            Event::ToolStarted { call, .. } => self.tool_started(&call, out),
-            Event::ToolFinished { call, outcome, .. } => self.tool_finished(&call, &outcome, out),
+            Event::ToolStarted(call) => self.tool_started(&call.id, out),
+            Event::ToolFinished { call, outcome } => self.tool_finished(&call.id, &outcome, out),
             Event::ToolsCompleted => self.tools_completed(out),
             Event::Ended(outcome) => {
                 self.ended(outcome, out);

@@ -135,11 +135,9 @@ fn page_event(event: Event) -> Option<(&'static str, Value)> {
                 .collect();
             ("proposed", json!({"calls": calls}))
         }
-        Event::ToolStarted { call, name } => {
-            ("tool_started", json!({"call": call.to_string(), "name": name}))
-        }
-        Event::ToolFinished { call, outcome, .. } => {
-            let (call, ok) = (call.to_string(), !outcome.is_error());
+        Event::ToolStarted(call) => ("tool_started", json!({"call": call.id.to_string(), "name": call.name})),
+        Event::ToolFinished { call, outcome } => {
+            let (call, ok) = (call.id.to_string(), !outcome.is_error());
             ("tool_finished", json!({"call": call, "ok": ok, "text": outcome.text()}))
         }
         Event::Subagent(event) => {

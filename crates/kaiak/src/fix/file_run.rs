@@ -29,8 +29,6 @@ pub(super) struct FileRun<'a> {
     run: Run,
     pub(crate) group: &'a FileGroup,
     pub(crate) range: ProgressRange,
-    /// The calls of the turn that have not ended.
-    calls: Vec<ToolCall>,
     /// The calls of the turn whose start the client has heard of.
     started: Vec<CallId>,
     /// The client has got text of the current answer.
@@ -41,7 +39,7 @@ pub(super) struct FileRun<'a> {
 
 impl<'a> FileRun<'a> {
     pub(super) fn new(run: Run, group: &'a FileGroup, range: ProgressRange) -> Self {
-        Self { run, group, range, calls: Vec::new(), started: Vec::new(), text_sent: false, next: None }
+        Self { run, group, range, started: Vec::new(), text_sent: false, next: None }
     }
 
     async fn next_event(&mut self) -> Option<Event> {
@@ -78,21 +76,6 @@ impl<'a> FileRun<'a> {
                 }
             }
         }
-    }
-
-    /// Replaces a call of the turn by the one that runs, which may have other arguments.
-    fn know(&mut self, call: ToolCall) {
-        self.remove_call(&call.id);
-        self.calls.push(call);
-    }
-
-    fn call(&self, id: &CallId) -> Option<&ToolCall> {
-        self.calls.iter().find(|call| call.id == *id)
-    }
-
-    fn remove_call(&mut self, id: &CallId) -> Option<ToolCall> {
-        let index = self.calls.iter().position(|call| call.id == *id)?;
-        Some(self.calls.swap_remove(index))
     }
 }
 
@@ -145,8 +128,7 @@ impl FixTask {
             Event::Progress(progress) => self.report_progress(&progress, &run.range).await?,
             Event::Text(text) => self.send_text(run, text).await?,
             Event::Reasoning(text) => self.send_reasoning(run, text).await?,
-            Event::TurnCompleted { calls, .. } => {
-                run.calls = calls;
+            Event::TurnCompleted { .. } => {
                 run.started.clear();
                 if std::mem::take(&mut run.text_sent) {
                     // All text was sent as it came. This only marks its end.
@@ -155,25 +137,22 @@ impl FixTask {
             }
             Event::ToolsProposed(proposed) => {
                 for proposed in proposed {
-                    run.know(proposed.call.clone());
                     if let Some(command) = self.decide_call(proposed, run).await? {
                         run.run.send(command);
                     }
                 }
             }
             Event::ToolRequested { call, .. } => {
-                run.know(call.clone());
                 self.notify("tool_call", convert::tool_call_started(&call.name, &call.arguments)).await?;
                 run.started.push(call.id.clone());
                 let outcome = self.ask_user(&call).await?;
                 run.run.send(Command::ToolResult { call: call.id, outcome });
             }
-            Event::ToolStarted { call, name } => {
-                let arguments = run.call(&call).map_or("{}", |call| &call.arguments);
-                self.notify("tool_call", convert::tool_call_started(&name, arguments)).await?;
-                run.started.push(call);
+            Event::ToolStarted(call) => {
+                self.notify("tool_call", convert::tool_call_started(&call.name, &call.arguments)).await?;
+                run.started.push(call.id);
             }
-            Event::ToolFinished { call, outcome, .. } => {
+            Event::ToolFinished { call, outcome } => {
                 self.handle_tool_finished(run, &call, &outcome).await?;
             }
         }
@@ -234,16 +213,12 @@ impl FixTask {
     async fn handle_tool_finished(
         &mut self,
         run: &mut FileRun<'_>,
-        id: &CallId,
+        ToolCall { id, name, arguments }: &ToolCall,
         outcome: &ToolOutcome,
     ) -> Result<(), Stop> {
-        let (name, arguments) = match run.remove_call(id) {
-            Some(call) => (call.name, call.arguments),
-            None => ("unknown".to_owned(), "{}".to_owned()),
-        };
         // The client has not heard of a call that failed before it was proposed, so its start is sent now.
         if !run.started.contains(id) {
-            self.notify("tool_call", convert::tool_call_started(&name, &arguments)).await?;
+            self.notify("tool_call", convert::tool_call_started(name, arguments)).await?;
         }
         self.resolve_approved(id, outcome).await?;
         let is_refused = outcome.failure_kind() == Some(ToolFailureKind::OutsideWorkspace);
@@ -258,7 +233,7 @@ impl FixTask {
             let error = StreamError::recoverable("TOOL_TIMEOUT", Code::ToolTimeout, outcome.text(), details);
             self.notifier.error(&error).await?;
         }
-        self.notify("tool_call", convert::tool_call_ended(&name, &arguments, outcome)).await?;
+        self.notify("tool_call", convert::tool_call_ended(name, arguments, outcome)).await?;
         Ok(())
     }
 

@@ -1,10 +1,6 @@
 //! `kaiak/session/create`, `kaiak/session/terminate` and `kaiak/session/status`.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, PoisonError},
-    time::SystemTime,
-};
+use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 
@@ -61,7 +57,7 @@ pub(super) async fn create(context: &CallContext, params: Option<&str>) -> Resul
     });
     let id = session.id.clone();
     // Another call may have taken the last slot in the meantime.
-    let _creating = shared.session_creation.lock().unwrap_or_else(PoisonError::into_inner);
+    let _creating = shared.session_creation.lock();
     ensure_session_slot(shared)?;
     shared.sessions.insert(&id, Arc::new(session));
     Ok(result)

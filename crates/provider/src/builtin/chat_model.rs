@@ -21,6 +21,7 @@ use crate::{
     Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, Usage,
     chat::{AnswerParser, prompted, steps},
     decoding::{decode_error, finish_reason},
+    template_overhead::TemplateOverhead,
 };
 
 /// The session of conversations that have none. Sharing its cache is safe: only the tokens that are the same are reused.
@@ -30,17 +31,10 @@ const NO_SESSION: &str = "";
 pub(super) struct ChatModel {
     engine: Engine,
     template: Template,
-    overhead: Overhead,
+    overhead: TemplateOverhead,
     speculation: bool,
     /// This program, which renders the template in another process.
     launcher: PathBuf,
-}
-
-/// The tokens that a template adds to the texts of a conversation.
-#[derive(Clone, Copy, Default)]
-struct Overhead {
-    fixed: i64,
-    each_message: i64,
 }
 
 impl ChatModel {
@@ -57,7 +51,7 @@ impl ChatModel {
     ) -> Result<Self, TemplateError> {
         let renderer = TemplateProcess::new(&launcher, cancel);
         let template = Template::new(TemplateSource::of(&engine), &renderer)?;
-        let overhead = Overhead::measure(&template, &engine, &renderer);
+        let overhead = measure(&template, &engine, &renderer).unwrap_or_default();
         Ok(Self { engine, template, overhead, speculation, launcher })
     }
 
@@ -89,29 +83,16 @@ impl ChatModel {
     }
 }
 
-impl Overhead {
-    /// Measures two short conversations. Nothing is known of a template that refuses one of them.
-    fn measure(template: &Template, engine: &Engine, renderer: &dyn Renderer) -> Self {
-        let tokens = |messages: &[Message]| {
-            let conversation =
-                Conversation { system: "", messages, tools: &[], tool_role: ToolRole::Auto, steps: None };
-            let rendered = prompt::render(template, conversation, renderer).ok()?;
-            i64::try_from(template.tokenize(engine.vocabulary(), &rendered.text).len()).ok()
-        };
-        let (user, assistant) = (Message::text(Role::User, "a"), Message::text(Role::Assistant, "a"));
-        let one = tokens(std::slice::from_ref(&user));
-        let Some((one, three)) = one.zip(tokens(&[user.clone(), assistant, user])) else {
-            return Self::default();
-        };
-        let each_message = ((three - one) / 2 - 1).max(0);
-        Self { fixed: (one - 1 - each_message).max(0), each_message }
-    }
-
-    fn of(self, messages: usize) -> u32 {
-        let messages = i64::try_from(messages).unwrap_or(i64::MAX);
-        let tokens = self.each_message.saturating_mul(messages).saturating_add(self.fixed);
-        u32::try_from(tokens).unwrap_or(u32::MAX)
-    }
+/// Measures the overhead of a template with two short conversations. Nothing is known of one that refuses one of them.
+fn measure(template: &Template, engine: &Engine, renderer: &dyn Renderer) -> Option<TemplateOverhead> {
+    let tokens = |messages: &[Message]| {
+        let conversation =
+            Conversation { system: "", messages, tools: &[], tool_role: ToolRole::Auto, steps: None };
+        let rendered = prompt::render(template, conversation, renderer).ok()?;
+        u32::try_from(template.tokenize(engine.vocabulary(), &rendered.text).len()).ok()
+    };
+    let (user, assistant) = (Message::text(Role::User, "a"), Message::text(Role::Assistant, "a"));
+    TemplateOverhead::of(tokens(std::slice::from_ref(&user))?, tokens(&[user.clone(), assistant, user])?)
 }
 
 impl Provider for ChatModel {
@@ -190,7 +171,7 @@ impl Provider for ChatModel {
     }
 
     fn template_tokens(&self, messages: usize, _: &Cancel) -> u32 {
-        self.overhead.of(messages)
+        self.overhead.for_messages(messages)
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -3,15 +3,14 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use kontekst_core::{Cancel, JsonSchema, ModelIdentity};
+use kontekst_core::{Cancel, JsonSchema, ModelIdentity, Mutex};
 
 use crate::{
-    Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn,
-    slots::{SlotError, Slots},
+    Capabilities, ChatRequest, Delta, Progress, Provider, ProviderError, ToolRole, Turn, slots::Slots,
 };
 
 /// A loaded model. It answers one request at a time.
@@ -59,18 +58,18 @@ impl LoadedModel {
 
     /// Notes that the model is used now.
     pub(super) fn touch(&self) {
-        *self.last_used() = Instant::now();
+        *self.last_used.lock() = Instant::now();
     }
 
     /// Returns how long the model has been unused. Zero while it answers.
     pub(super) fn idle_time(&self) -> Duration {
-        self.last_used().elapsed().min(self.slots.idle_time())
+        self.last_used.lock().elapsed().min(self.slots.idle_time())
     }
 
     /// Refuses new requests, and frees the memory as soon as the current request has ended.
     pub(super) fn unload(&self) {
         self.slots.close();
-        self.lock().take();
+        self.model.lock().take();
         self.unloaded.cancel();
     }
 
@@ -79,16 +78,8 @@ impl LoadedModel {
         &self.unloaded
     }
 
-    fn last_used(&self) -> MutexGuard<'_, Instant> {
-        self.last_used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<dyn Provider>>> {
-        self.model.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn model(&self) -> Option<Arc<dyn Provider>> {
-        self.lock().clone()
+        self.model.lock().clone()
     }
 }
 
@@ -108,10 +99,7 @@ impl Provider for InProcess {
     ) -> Result<Turn, ProviderError> {
         let on_wait = &mut |position| sink(Delta::Progress(Progress::Queued { position }));
         let permit = self.model.slots.acquire(request.session.as_ref(), cancel, on_wait);
-        let _permit = permit.map_err(|error| match error {
-            SlotError::Cancelled => ProviderError::Cancelled,
-            SlotError::Closed => unloaded(),
-        })?;
+        let _permit = permit.map_err(|error| error.with_reason(unloaded()))?;
         let model = self.model.model().ok_or_else(unloaded)?;
         let turn = model.generate(request, cancel, sink);
         self.model.touch();

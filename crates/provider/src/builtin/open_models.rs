@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     thread,
     time::{Duration, SystemTime},
 };
@@ -12,7 +12,7 @@ use std::{
 use kontekst_engine::{Engine, EngineError, Limits, template::TemplateError};
 use kontekst_starter::Starter;
 
-use kontekst_core::{Cancel, error_chain};
+use kontekst_core::{Cancel, Mutex, error_chain};
 use kontekst_models::{ModelInfo, memory};
 use kontekst_store::config::FALLBACK_CONTEXT_SIZE;
 
@@ -24,7 +24,7 @@ use super::{
 
 use crate::{
     NoServer, Progress, Provider, ProviderError,
-    slots::{SlotError, Slots},
+    slots::Slots,
     starter::{self, StarterModel},
 };
 
@@ -105,17 +105,17 @@ impl OpenModels {
 
     /// The name of the most recently used model, if any is loaded.
     pub(crate) fn running(&self) -> Option<String> {
-        self.lock().open.last().map(|open| open.model.name().to_owned())
+        self.state.lock().open.last().map(|open| open.model.name().to_owned())
     }
 
     /// The context window of the most recently used model, in tokens, if any is loaded.
     pub(crate) fn window(&self) -> Option<u32> {
-        self.lock().open.last().and_then(|open| open.model.context_window())
+        self.state.lock().open.last().and_then(|open| open.model.context_window())
     }
 
     /// Returns the model if it is loaded. Takes microseconds.
     fn loaded(&self, source: &ModelSource) -> Option<Arc<LoadedModel>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let at = state.open.iter().position(|open| open.source == *source)?;
         let open = state.open.remove(at);
         if open.modified != modified(source) {
@@ -158,12 +158,8 @@ impl OpenModels {
             return Err(OpenError::Unsupported(reason));
         }
         let loading = || Progress::Loading { model: source.name(), fraction: None };
-        let _lock = self.load_lock.acquire(None, cancel, &mut |_| sink(loading())).map_err(|error| {
-            OpenError::Failed(match error {
-                SlotError::Cancelled => ProviderError::Cancelled,
-                SlotError::Closed => stopping(),
-            })
-        })?;
+        let lock = self.load_lock.acquire(None, cancel, &mut |_| sink(loading()));
+        let _lock = lock.map_err(|error| OpenError::Failed(error.with_reason(ProviderError::stopping())))?;
         // Another thread may have loaded it while we waited for the lock.
         if let Some(model) = self.loaded(source) {
             return Ok(model);
@@ -177,9 +173,9 @@ impl OpenModels {
         let model = self.load(source, cancel).map_err(|error| self.load_error(source, modified, error))?;
         let model = Arc::new(model);
         tracing::info!(model = model.name(), after = ?began.elapsed(), "the model is loaded");
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.stopped {
-            return Err(OpenError::Failed(stopping()));
+            return Err(OpenError::Failed(ProviderError::stopping()));
         }
         state.open.push(OpenModel { source: source.clone(), modified, model: Arc::clone(&model) });
         drop(state);
@@ -235,7 +231,7 @@ impl OpenModels {
     /// Unloads all models and opens no others. Calling it again does nothing.
     pub(crate) fn stop(&self) {
         let open = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.stopped = true;
             std::mem::take(&mut state.open)
         };
@@ -243,14 +239,10 @@ impl OpenModels {
         open.iter().for_each(|open| open.model.unload());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the reason why the engine cannot run a file, if that is known.
     fn unsupported(&self, source: &ModelSource) -> Option<String> {
         let ModelSource::File(file) = source else { return None };
-        let state = self.lock();
+        let state = self.state.lock();
         let known = state.unsupported.get(file)?;
         (known.modified == modified(source)).then(|| known.reason.clone())
     }
@@ -267,7 +259,7 @@ impl OpenModels {
                 LoadError::Engine(error @ (EngineError::Architecture(_) | EngineError::Unsupported(_))),
             ) => {
                 let reason = error.to_string();
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.unsupported.len() >= MAX_UNSUPPORTED {
                     state.unsupported.clear();
                 }
@@ -293,7 +285,7 @@ impl OpenModels {
         if *source == ModelSource::Starter {
             return None;
         }
-        let state = self.lock();
+        let state = self.state.lock();
         let files =
             || state.open.iter().filter(|open| open.source != ModelSource::Starter).map(|open| &open.model);
         if files().count() < self.settings.max_loaded.max(1) {
@@ -322,7 +314,7 @@ impl OpenModels {
     }
 
     fn unload(&self, model: &Arc<LoadedModel>) {
-        self.lock().open.retain(|open| !Arc::ptr_eq(&open.model, model));
+        self.state.lock().open.retain(|open| !Arc::ptr_eq(&open.model, model));
         model.unload();
     }
 
@@ -380,9 +372,4 @@ fn modified(source: &ModelSource) -> Option<SystemTime> {
         ModelSource::File(file) => file,
     };
     file.metadata().and_then(|metadata| metadata.modified()).ok()
-}
-
-fn stopping() -> ProviderError {
-    let (fact, hint) = ("the daemon is stopping".to_owned(), "start it again".to_owned());
-    ProviderError::NoServer(NoServer { fact, hint })
 }

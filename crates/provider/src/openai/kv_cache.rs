@@ -6,13 +6,13 @@ use std::{
     fs,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use serde_json::json;
 
-use kontekst_core::{Cancel, SessionId};
+use kontekst_core::{Cancel, Mutex, SessionId};
 use kontekst_store::config::Home;
 
 use super::http::ServerClient;
@@ -101,7 +101,7 @@ impl SlotCache {
     /// Prepares the slot for a prompt of `session`: loads its file if there is one and this server has not processed the
     /// session yet. Otherwise it costs nothing.
     pub(crate) fn prepare(&self, client: &ServerClient, session: Option<&SessionId>, cancel: &Cancel) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(session) = session else {
             state.current = None; // the slot will hold a prompt that belongs to no session
             return;
@@ -117,15 +117,11 @@ impl SlotCache {
 
     /// Saves the prompt in the slot. The server must be idle.
     pub(crate) fn save_current(&self, client: &ServerClient, timeout: Duration) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(session) = state.current.take() {
             state.loaded.remove(&session);
             self.save(client, &session, timeout);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the file name of a session's cache. A session id has no `@`.

@@ -13,13 +13,13 @@ use kontekst_core::{AnswerOption, Cancel, Message, ModelIdentity, ToolDef, clock
 
 use super::{
     attempts::Attempts, error_response::single_line, probe::ServerCapabilities, served_model::ServedModel,
-    server::Server, server_kind::ServerKind, template_overhead::TemplateOverhead,
-    token_estimator::TokenEstimator, wire_model_name,
+    server::Server, server_kind::ServerKind, template_overhead, token_estimator::TokenEstimator,
+    wire_model_name,
 };
 
 use crate::{
     Capabilities, ChatRequest, Delta, NoServer, Progress, Provider, ProviderError, ToolRole, Turn,
-    slots::SlotError,
+    template_overhead::TemplateOverhead,
 };
 
 /// One model of one server.
@@ -197,13 +197,12 @@ impl Provider for OpenAiProvider {
     ) -> Result<Turn, ProviderError> {
         let on_queued = &mut |position| sink(Delta::Progress(Progress::Queued { position }));
         let slot = self.served.server.acquire_slot(request.session.as_ref(), cancel, on_queued);
-        let _permit = slot.map_err(|error| match error {
-            SlotError::Cancelled => ProviderError::Cancelled,
-            SlotError::Closed => ProviderError::Unreachable {
+        let _permit = slot.map_err(|error| {
+            error.with_reason(ProviderError::Unreachable {
                 endpoint: self.served.server.client().base().to_owned(),
                 started: false,
                 source: io::Error::new(io::ErrorKind::NotConnected, "the server is being stopped"),
-            },
+            })
         })?;
         sink(Delta::Progress(self.requested()));
         match Attempts::new(&self.served, request, cancel).run(sink) {
@@ -255,7 +254,7 @@ impl Provider for OpenAiProvider {
             return 0;
         }
         let overhead = self.template_overhead.get_or_init(|| {
-            TemplateOverhead::measure(self.served.server.client(), &self.served.model, cancel)
+            template_overhead::measure(self.served.server.client(), &self.served.model, cancel)
         });
         overhead.map_or(0, |overhead| overhead.for_messages(messages))
     }

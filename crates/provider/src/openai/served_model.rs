@@ -1,8 +1,8 @@
 //! A model on a server, and what is known about the two.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 
-use kontekst_core::{AnswerFormat, Cancel};
+use kontekst_core::{AnswerFormat, Cancel, Mutex};
 
 use super::{
     calling::Calling,
@@ -103,7 +103,7 @@ impl ServedModel {
 
     /// Returns what the server has refused so far. It is learned there, too.
     pub(super) fn refusals(&self) -> MutexGuard<'_, Refusals> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+        self.refusals.lock()
     }
 }
 

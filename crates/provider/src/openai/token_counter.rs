@@ -4,13 +4,12 @@ use std::{
     collections::HashMap,
     hash::{BuildHasher as _, RandomState},
     mem,
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 use super::http::ServerClient;
 
@@ -76,7 +75,7 @@ impl TokenCounter {
     ) -> Vec<u32> {
         let keys: Vec<u64> = texts.iter().map(|text| self.hash.hash_one(text)).collect();
         let mut counts: Vec<Option<u32>> = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             texts
                 .iter()
                 .zip(&keys)
@@ -87,7 +86,7 @@ impl TokenCounter {
         if !new.is_empty() {
             let asked: Vec<&str> = new.iter().map(|&at| texts[at]).collect();
             if let Some(found) = tokenize(client, path, model, &asked, cancel) {
-                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut seen = self.seen.lock();
                 for (&at, count) in new.iter().zip(found) {
                     counts[at] = Some(count);
                     seen.keep(keys[at], count);

@@ -1,10 +1,8 @@
 //! The model of agents that name none, where no model server answers: the best file on this machine.
 
-use std::{
-    path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::path::PathBuf;
 
+use kontekst_core::Mutex;
 use kontekst_models::{ModelCatalog, candidates, memory};
 use kontekst_store::config::ProviderKind;
 
@@ -51,15 +49,11 @@ impl ModelChoice {
     }
 
     pub(super) fn chosen(&self) -> Option<Chosen> {
-        self.lock().chosen.clone()
+        self.state.lock().chosen.clone()
     }
 
     pub(super) fn take_notice(&self) -> Option<String> {
-        self.lock().notice.take()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().notice.take()
     }
 }
 
@@ -76,7 +70,7 @@ impl Router {
     fn chosen_file(&self) -> Option<PathBuf> {
         let is_loaded = self.supervisor.is_running()
             || self.in_process.running().is_some_and(|name| name != builtin::NAME);
-        let mut state = self.choice.lock();
+        let mut state = self.choice.state.lock();
         if let Some(chosen) = state.chosen.as_ref().filter(|chosen| is_loaded && chosen.file.exists()) {
             return Some(chosen.file.clone());
         }

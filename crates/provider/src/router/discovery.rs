@@ -2,14 +2,14 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    sync::{Arc, Mutex, PoisonError, mpsc},
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 use super::server_owner;
 
@@ -70,13 +70,13 @@ impl Discovery {
 
     /// Returns why servers on some of the ports must not be used, with one sentence each.
     pub(super) fn refusals(&self) -> Vec<String> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refusals.lock().clone()
     }
 
     /// Returns the server that was found last, and looks for one if there is none, it failed since, or another user has
     /// its port now. Takes a few milliseconds if nobody listens, and at most [`PATIENCE`].
     pub(super) fn server(&self, cancel: &Cancel) -> Option<Found> {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = self.found.lock();
         let can_be_used = |found: &&Found| {
             found.endpoints[0].is_healthy() && server_owner::refusal(address(found.port)).is_none()
         };
@@ -86,7 +86,7 @@ impl Discovery {
         let mut refusals = Vec::new();
         let winner = search(&self.ports, cancel, &mut refusals);
         refusals.iter().for_each(|refusal| tracing::warn!("{refusal}"));
-        *self.refusals.lock().unwrap_or_else(PoisonError::into_inner) = refusals;
+        *self.refusals.lock() = refusals;
         *found = winner.map(|(port, models)| {
             let known = found.take().filter(|known| known.port == port).map(|known| known.endpoints);
             let endpoints = known.unwrap_or_else(|| {

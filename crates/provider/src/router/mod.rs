@@ -7,12 +7,7 @@ mod hints;
 mod local;
 mod server_owner;
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use self::{choice::ModelChoice, discovery::Discovery};
 pub use self::{
@@ -29,7 +24,7 @@ use super::{
     openai::{Probe, ServerClient, Timing, model_list, probe, single_line},
     supervisor::{self, Settings, Supervisor},
 };
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 use kontekst_models::ModelCatalog;
 use kontekst_store::config::{ApiKeys, Config, FALLBACK_ENDPOINT, ProviderKind};
 
@@ -195,7 +190,7 @@ impl Router {
         {
             return None;
         }
-        let mut named = self.agent_endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.agent_endpoints.lock();
         if named.len() >= MAX_AGENT_ENDPOINTS && !named.contains_key(&base) {
             named.clear();
         }

@@ -3,14 +3,14 @@
 use std::{
     io::{self, BufRead as _, BufReader, Read},
     process::{Child as Process, Command, ExitStatus, Stdio},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Condvar, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use kontekst_core::{Cancel, stop_limits};
+use kontekst_core::{Cancel, Mutex, stop_limits};
 
 use super::{load_progress, log_tail::LogTail};
 
@@ -64,26 +64,26 @@ impl Child {
     }
 
     pub(super) fn exited(&self) -> Option<ExitStatus> {
-        self.shared.lock().exited
+        self.shared.state.lock().exited
     }
 
     /// Returns when the process ended.
     pub(super) fn ended(&self) -> Option<Instant> {
-        self.shared.lock().ended
+        self.shared.state.lock().ended
     }
 
     pub(super) fn load_fraction(&self) -> Option<f32> {
-        self.shared.lock().fraction
+        self.shared.state.lock().fraction
     }
 
     /// Returns true if a recent line of its log contains `text`.
     pub(super) fn has_logged(&self, text: &str) -> bool {
-        self.shared.lock().tail.contains(text)
+        self.shared.state.lock().tail.contains(text)
     }
 
     /// Returns the exit status and the last lines of the log, for an error message.
     pub(super) fn exit_reason(&self) -> String {
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         let ending =
             state.exited.map_or_else(|| "still runs".to_owned(), |status| format!("ended with {status}"));
         match state.tail.last(3).as_slice() {
@@ -96,11 +96,11 @@ impl Child {
     pub(super) fn wait(&self, cancel: &Cancel, timeout: Duration) -> bool {
         let woken = Arc::clone(&self.shared);
         let _hook = cancel.on_cancel(move || {
-            drop(woken.lock()); // wait for a thread that has checked the state but does not sleep yet
+            drop(woken.state.lock()); // wait for a thread that has checked the state but does not sleep yet
             woken.changed.notify_all();
         });
         let until = Instant::now() + timeout;
-        let mut state = self.shared.lock();
+        let mut state = self.shared.state.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if state.exited.is_some() || left.is_zero() || cancel.is_cancelled() {
@@ -128,7 +128,7 @@ impl Child {
 
     fn signal(&self, signal: Signal) {
         // The process is also reaped under this lock, so the id is still its own.
-        let state = self.shared.lock();
+        let state = self.shared.state.lock();
         if state.exited.is_none() {
             kill_process_group(self.pid, signal).ok();
         }
@@ -137,10 +137,6 @@ impl Child {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn watch(self: &Arc<Self>, mut process: Process, pid: Pid) {
         // Kept open until the process ends. llama-server ends when its stdin is closed, on every system.
         let stdin = process.stdin.take();
@@ -163,7 +159,7 @@ impl Shared {
         // The process has not been reaped yet, so the group is still its own. Kill whatever it started.
         kill_process_group(pid, Signal::KILL).ok();
         all_done.recv_timeout(LOG_DRAIN_TIME).ok();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.exited = Some(process.wait().unwrap_or_default());
         state.ended = Some(Instant::now());
         tracing::info!(pid = pid.as_raw_nonzero().get(), "llama-server has ended");
@@ -184,7 +180,7 @@ impl Shared {
             let (mut from, mut line) = (BufReader::new(from), Vec::new());
             // A very long line is passed on in pieces, so that it takes little memory.
             while matches!(from.by_ref().take(64 * 1024).read_until(b'\n', &mut line), Ok(1..)) {
-                on_line(&mut shared.lock(), &line);
+                on_line(&mut shared.state.lock(), &line);
                 shared.changed.notify_all();
                 line.clear();
             }

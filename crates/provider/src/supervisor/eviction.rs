@@ -19,7 +19,7 @@ impl Supervisor {
     /// Returns the server that must be stopped before another one may start, if too many run: the idle server that was
     /// used least recently, or the least recently used of all if none is idle.
     pub(super) fn over_limit(&self) -> Option<Arc<RunningServer>> {
-        let state = self.lock();
+        let state = self.state.lock();
         let alive = || state.loaded.iter().filter(|running| running.is_alive());
         if alive().count() < self.settings.max_loaded.max(1) {
             return None;

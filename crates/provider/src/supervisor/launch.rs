@@ -14,7 +14,6 @@ use super::{
     exec,
     running::RunningServer,
     settings::{self, ArgumentSettings},
-    stopping_error,
 };
 
 use crate::{NoServer, ProviderError, openai::ServerClient};
@@ -41,9 +40,9 @@ impl Supervisor {
         command.env("LLAMA_API_KEY", &key); // not an argument, because arguments are visible to every user
         let client = ServerClient::new(&format!("http://{address}"), Some(key.clone()), self.timing.connect);
 
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.stopped {
-            return Err(stopping_error());
+            return Err(ProviderError::stopping());
         }
         let child = Child::start(command, &key).map_err(|error| cannot("start llama-server", error))?;
         tracing::info!(pid = child.pid(), %address, model = %model.display(), "llama-server started");
@@ -106,11 +105,11 @@ impl Supervisor {
     fn options(&self, binary: &Path) -> Options {
         let modified = binary.metadata().and_then(|metadata| metadata.modified()).ok();
         let key = (binary.to_owned(), modified);
-        if let Some(known) = self.lock().options.get(&key) {
+        if let Some(known) = self.state.lock().options.get(&key) {
             return known.clone();
         }
         let options = Options::ask(binary);
-        self.lock().options.insert(key, options.clone());
+        self.state.lock().options.insert(key, options.clone());
         options
     }
 }

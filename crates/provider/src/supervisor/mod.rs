@@ -18,7 +18,7 @@ mod settings;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::{Instant, SystemTime},
 };
@@ -28,9 +28,9 @@ use self::{binary::Options, crashes::Crashes, running::RunningServer};
 use super::{
     NoServer, Progress, ProviderError,
     openai::{OpenAiProvider, ServerClient, Timing, wire_model_name},
-    slots::{SlotError, Slots},
+    slots::Slots,
 };
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Mutex};
 
 /// The number of starts with another port, because the port was taken between our check and llama-server's
 /// own `bind`.
@@ -83,19 +83,19 @@ impl Supervisor {
 
     /// Returns true if a server of ours is alive.
     pub(crate) fn is_running(&self) -> bool {
-        self.lock().loaded.iter().any(|running| running.is_alive())
+        self.state.lock().loaded.iter().any(|running| running.is_alive())
     }
 
     /// Returns the process id, address and model of the server that was used last.
     pub(crate) fn running(&self) -> Option<(u32, ServerClient, String)> {
-        let state = self.lock();
+        let state = self.state.lock();
         let running = state.loaded.iter().rfind(|running| running.is_alive())?;
         Some((running.child.pid(), running.client.clone(), running.alias.clone()))
     }
 
     /// Returns the context window of the server that was used last, in tokens, once it is ready.
     pub(crate) fn window(&self) -> Option<u32> {
-        let state = self.lock();
+        let state = self.state.lock();
         let running = state.loaded.iter().rfind(|running| running.is_alive())?;
         running.provider.get()?.window()
     }
@@ -122,10 +122,8 @@ impl Supervisor {
     ) -> Result<Arc<OpenAiProvider>, ProviderError> {
         let alias = alias(model);
         let on_queued = &mut |_| sink(Progress::Loading { model: alias.clone(), fraction: None });
-        let _permit = self.start_queue.acquire(None, cancel, on_queued).map_err(|error| match error {
-            SlotError::Cancelled => ProviderError::Cancelled,
-            SlotError::Closed => stopping_error(),
-        })?;
+        let permit = self.start_queue.acquire(None, cancel, on_queued);
+        let _permit = permit.map_err(|error| error.with_reason(ProviderError::stopping()))?;
         let mut starts = 0;
         loop {
             let running = match self.find(model) {
@@ -167,7 +165,7 @@ impl Supervisor {
     /// Stops all servers and starts no others. Calling it again is harmless.
     pub(crate) fn stop(&self) {
         let loaded = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             state.stopped = true;
             std::mem::take(&mut state.loaded)
         };
@@ -179,13 +177,9 @@ impl Supervisor {
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the server of `model`, alive or crashed, and marks it as used.
     fn find(&self, model: &Path) -> Option<Arc<RunningServer>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let at = state.loaded.iter().position(|running| running.model == model)?;
         let running = state.loaded.remove(at);
         running.mark_used();
@@ -194,7 +188,7 @@ impl Supervisor {
     }
 
     fn forget(&self, running: &Arc<RunningServer>) {
-        self.lock().loaded.retain(|other| !Arc::ptr_eq(other, running));
+        self.state.lock().loaded.retain(|other| !Arc::ptr_eq(other, running));
     }
 
     /// Records the crash of a server that had been ready, and waits as long as its restart must wait.
@@ -204,7 +198,7 @@ impl Supervisor {
         let ended = crashed.child.ended().unwrap_or_else(Instant::now);
         self.forget(crashed);
         let wait = {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             let crashes = state.crashes.entry(crashed.model.clone()).or_default();
             crashes.record(ended, crashed.started, self.timing.backoff)
         };
@@ -230,9 +224,4 @@ impl Drop for Supervisor {
 /// Returns the name under which a server offers the file `model`.
 fn alias(model: &Path) -> String {
     wire_model_name(&model.file_name().unwrap_or_default().to_string_lossy()).to_owned()
-}
-
-fn stopping_error() -> ProviderError {
-    let (fact, hint) = ("the daemon is stopping".to_owned(), "start it again".to_owned());
-    ProviderError::NoServer(NoServer { fact, hint })
 }

@@ -2,11 +2,11 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
-use kontekst_core::stop_limits;
+use kontekst_core::{Mutex, stop_limits};
 
 use super::{child::Child, orphans::ServerRecord};
 
@@ -62,7 +62,7 @@ impl RunningServer {
 
     /// Sets the provider once the server is ready, and returns the one that counts.
     pub(super) fn mark_ready(&self, provider: Arc<OpenAiProvider>) -> Arc<OpenAiProvider> {
-        if let Some(record) = &mut *self.record() {
+        if let Some(record) = &mut *self.record.lock() {
             record.mark_ready();
         }
         Arc::clone(self.provider.get_or_init(|| provider))
@@ -70,12 +70,12 @@ impl RunningServer {
 
     /// Notes that the server is about to be used.
     pub(super) fn mark_used(&self) {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.used.lock() = Instant::now();
     }
 
     /// Returns how long the server has not been used. Zero while a request is running or waiting.
     pub(super) fn idle_time(&self) -> Duration {
-        let asked = self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+        let asked = self.used.lock().elapsed();
         self.provider.get().map_or(asked, |provider| provider.server().slots().idle_time().min(asked))
     }
 
@@ -88,10 +88,6 @@ impl RunningServer {
             }
         }
         self.child.stop();
-        self.record().take();
-    }
-
-    fn record(&self) -> MutexGuard<'_, Option<ServerRecord>> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+        self.record.lock().take();
     }
 }
