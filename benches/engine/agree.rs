@@ -9,27 +9,15 @@ use crate::llama::Server;
 /// Tokens of each answer.
 const ANSWER: usize = 16;
 
+#[rustfmt::skip]
 const BEGINNINGS: [&str; 20] = [
-    "The capital of",
-    "A short story about",
-    "Once upon a time there was",
-    "def",
-    "How many people live in",
-    "Dear Sir or Madam, I write about",
-    "// Returns the number of",
-    "The three most important facts about",
-    "Question: what is",
-    "In the year 1900,",
-    "import os\n\n# This script is for",
-    "SELECT name FROM table WHERE name =",
-    "To cook a good meal, you need",
-    "<html><head><title>",
-    "It is not true that",
-    "List of things to buy:\n- ",
-    "My favourite book is about",
-    "fn main() { let name =",
-    "The weather today is",
-    "Translate into French:",
+    "The capital of", "A short story about", "Once upon a time there was", "def",
+    "How many people live in", "Dear Sir or Madam, I write about", "// Returns the number of",
+    "The three most important facts about", "Question: what is", "In the year 1900,",
+    "import os\n\n# This script is for", "SELECT name FROM table WHERE name =",
+    "To cook a good meal, you need", "<html><head><title>", "It is not true that",
+    "List of things to buy:\n- ", "My favourite book is about", "fn main() { let name =",
+    "The weather today is", "Translate into French:",
 ];
 
 const SUBJECTS: [&str; 10] = [

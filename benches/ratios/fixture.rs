@@ -9,15 +9,6 @@ use crate::{Failure, home::BenchHome, minimal_client, server::Server};
 pub(crate) struct Options {
     pub kontekst: PathBuf,
     pub rounds: u32,
-    /// For the cases that need llama.cpp's own server.
-    pub llama: Option<Llama>,
-}
-
-/// llama.cpp's server and a model for it.
-#[derive(Clone)]
-pub(crate) struct Llama {
-    pub server: PathBuf,
-    pub model: PathBuf,
 }
 
 /// The models that the cases request. Each has an agent of the same name.

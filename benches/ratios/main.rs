@@ -7,9 +7,6 @@
 //! `--memory` measures something else: the memory of the daemon a minute after heavy loads, next to that of a fresh one.
 //!
 //! `--counts` measures no times: it compares page faults, system calls and the like with `baseline.toml`.
-//!
-//! If `KONTEKST_LLAMA_SERVER` and `KONTEKST_TEST_MODEL` are set, further cases use llama.cpp's own server. The model must
-//! be slow enough to be interrupted: `tests/llama/tiny_gguf.py --layers 12 --feed-forward 4096 FILE`.
 
 mod cases;
 mod clock;
@@ -17,10 +14,8 @@ mod counts;
 mod fixture;
 mod home;
 mod http;
-mod llama_server;
 mod minimal_client;
 mod process;
-mod recording_proxy;
 mod script;
 mod server;
 mod table;
@@ -56,12 +51,6 @@ struct Args {
     /// Measure this binary instead of the one that cargo built
     #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_kontekst"))]
     kontekst: PathBuf,
-    /// llama.cpp's server [default: $KONTEKST_LLAMA_SERVER]
-    #[arg(long, value_name = "PATH")]
-    llama_server: Option<PathBuf>,
-    /// A GGUF file for it [default: $KONTEKST_TEST_MODEL]
-    #[arg(long, value_name = "PATH")]
-    model: Option<PathBuf>,
     /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -91,19 +80,13 @@ fn run() -> Result<ExitCode, Failure> {
 
 fn measure(args: &Args) -> Result<ExitCode, Failure> {
     let mut missed = 0;
-    let options = setup(args);
+    let options = fixture::Options { kontekst: args.kontekst.clone(), rounds: args.rounds };
     if args.counts {
         let above = counts::run(&options, args.renew)?;
         return Ok(if args.check && above > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     writeln!(io::stdout(), "{:<34} kontekst / the other", "")?;
-    let llama_server = if options.llama.is_some() { cases::llama::ALL } else { &[] };
-    let cases: Vec<_> = if args.memory {
-        cases::memory::ALL.iter().collect()
-    } else {
-        cases::ALL.iter().chain(llama_server).collect()
-    };
-    for case in cases {
+    for case in if args.memory { cases::memory::ALL } else { cases::ALL } {
         if args.only.as_ref().is_some_and(|word| !case.name.contains(word.as_str())) {
             continue;
         }
@@ -115,12 +98,4 @@ fn measure(args: &Args) -> Result<ExitCode, Failure> {
     }
     writeln!(io::stdout(), "{missed} missed")?;
     Ok(if args.check && missed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-fn setup(args: &Args) -> fixture::Options {
-    let or = |given: &Option<PathBuf>, name| given.clone().or_else(|| env::var_os(name).map(PathBuf::from));
-    let server = or(&args.llama_server, "KONTEKST_LLAMA_SERVER");
-    let model = or(&args.model, "KONTEKST_TEST_MODEL");
-    let llama = server.zip(model).map(|(server, model)| fixture::Llama { server, model });
-    fixture::Options { kontekst: args.kontekst.clone(), rounds: args.rounds, llama }
 }

@@ -24,8 +24,6 @@ pub(crate) struct Running {
     stdout: ChildStdout,
     stderr: std::fs::File,
     command: String,
-    /// The exit status that counts as success.
-    good: i32,
     pub started: u64,
 }
 
@@ -46,17 +44,12 @@ pub(crate) fn start(mut command: Command) -> Result<Running, Failure> {
     let mut child =
         command.spawn().map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
     let stdout = child.stdout.take().expect("stdout is piped");
-    Ok(Running { child, stdout, stderr, command: format!("{command:?}"), good: 0, started })
+    Ok(Running { child, stdout, stderr, command: format!("{command:?}"), started })
 }
 
 /// Starts a command and waits for its end.
 pub(crate) fn run(command: Command) -> Result<Finished, Failure> {
     start(command)?.finish()
-}
-
-/// Like [`run`], but the command must end with the exit status `good`.
-pub(crate) fn run_to(good: i32, command: Command) -> Result<Finished, Failure> {
-    Running { good, ..start(command)? }.finish()
 }
 
 impl Running {
@@ -85,7 +78,7 @@ impl Running {
         }
         let used = self.child.wait4()?;
         let ended = clock::now();
-        if used.status.code() != Some(self.good) {
+        if !used.status.success() {
             let mut text = String::new();
             self.stderr.rewind()?;
             self.stderr.read_to_string(&mut text)?;

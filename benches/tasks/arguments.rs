@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Threads of the server that is started
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) threads: u32,
-    /// The programs that run the tasks: kontekst, bare (which is `kontekst run --bare`), pi and llm, if they are in PATH
+    /// How the tasks are run: kontekst, bare (which is `kontekst run --bare`), or both
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "kontekst")]
     harness: Vec<String>,
     /// The forty tasks, the 44 that are worded as people write, or both [default: old, or with --tasks or --kind every task]
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// Keep the directory of each run, with its transcript, below this one
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Exit with 1 when a harness broke its contract or fewer tasks than this were done
+    /// Exit with 1 when kontekst broke its contract or fewer tasks than this were done
     #[arg(long, value_name = "DONE")]
     pub(crate) check: Option<usize>,
     /// Passed by cargo

@@ -1,16 +1,15 @@
-//! Measures how many small tasks a model finishes, by harness: kontekst, and other agents with the same model server.
+//! Measures how many small tasks a model finishes, with the rails and without them.
 //!
 //!     cargo bench --bench tasks -- --model MODEL.gguf [--server llama-server] [--harness kontekst,bare] [--tasks a,b]
 //!
 //! Forty tasks over small file trees (`suite/`), judged by files, exit statuses and facts; with `--suite new` 44 that are
 //! worded as people write, and with `--kind repair` five projects with a test that fails and a check. Prints one line for each
-//! run and then a table. `--check` is for a gate: it fails if a harness broke its contract, or did fewer tasks than asked.
+//! run and then a table. `--check` is for a gate: it fails if kontekst broke its contract, or did fewer tasks than asked.
 
 mod arguments;
 mod harness;
 mod process;
 mod record;
-mod recorder;
 mod server;
 mod suite;
 mod table;
@@ -53,15 +52,8 @@ fn bench(args: &Args) -> Result<ExitCode, Failure> {
     let server = ModelServer::start(args)?;
     let mut records = Vec::new();
     for harness in args.harnesses()? {
-        if let Some(why) = harness.missing(&server) {
-            writeln!(io::stdout(), "{}: not measured, because {why}", harness.name())?;
-            continue;
-        }
         let mut of_harness = Vec::new();
         for (run, task) in (1..=args.runs).flat_map(|run| tasks.iter().map(move |task| (run, task))) {
-            if task.needs_kontekst() && !harness.has_limits() {
-                continue;
-            }
             let record = measure(args, &server, harness, task, run)?;
             writeln!(io::stdout(), "{}", record.line())?;
             of_harness.push(record);
@@ -97,7 +89,7 @@ fn measure(
     let run = Run { args, server, task, work_dir: dir.join("work"), dir: dir.to_owned() };
     fs::create_dir_all(&run.work_dir)?;
     task.files.write(&run.work_dir)?;
-    let ended = harness.run(&run)?;
+    let ended = harness::run(&run, harness)?;
     let tree = Tree::read(&run.work_dir)?;
     let outcome = Outcome { exit: ended.exit.unwrap_or(-1), answer: ended.answer.clone(), tree };
     let record = Record::new(harness, task, number, &ended, &task.judge(&outcome));
@@ -111,7 +103,7 @@ fn keep_verdict(dir: &Path, task: &Task, record: &Record) -> Result<(), Failure>
     Ok(fs::write(dir.join("verdict.txt"), text)?)
 }
 
-/// Returns failure if a harness broke its contract, or if fewer than `floor` tasks were done.
+/// Returns failure if kontekst broke its contract, or if fewer than `floor` tasks were done.
 fn check<'a>(floor: usize, records: impl Iterator<Item = &'a Record>) -> Result<ExitCode, Failure> {
     let (mut done, mut faults) = (0, 0);
     for record in records {

@@ -9,15 +9,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Failure, arguments::Args, recorder::Recorder, text_of};
+use crate::{Failure, arguments::Args, text_of};
 
 /// The time that a server may take to load a model.
 const LOAD_TIME: Duration = Duration::from_secs(180);
 
 /// The model server of the bench, which ends when this is dropped.
 pub(crate) struct ModelServer {
-    /// The proxy that all runs use, or `None` if they use the built-in engine.
-    pub(crate) recorder: Option<Recorder>,
+    /// The address that all runs use, or `None` if they use the built-in engine.
+    pub(crate) endpoint: Option<String>,
     child: Option<Child>,
 }
 
@@ -25,9 +25,9 @@ impl ModelServer {
     /// Starts what the command line asks for, and waits until it can be used.
     pub(crate) fn start(args: &Args) -> Result<Self, Failure> {
         match (&args.endpoint, args.server(), &args.model) {
-            (Some(endpoint), _, _) => Ok(Self { recorder: Some(Recorder::before(endpoint)?), child: None }),
+            (Some(endpoint), _, _) => Ok(Self { endpoint: Some(endpoint.clone()), child: None }),
             (None, Some(program), Some(model)) => Self::spawn(&program, model, args),
-            _ => Ok(Self { recorder: None, child: None }),
+            _ => Ok(Self { endpoint: None, child: None }),
         }
     }
 
@@ -51,7 +51,7 @@ impl ModelServer {
             .spawn()
             .map_err(|error| format!("{} does not start: {error}", program.display()))?;
         let endpoint = format!("http://127.0.0.1:{port}");
-        let mut server = Self { recorder: Some(Recorder::before(&endpoint)?), child: Some(child) };
+        let mut server = Self { endpoint: Some(endpoint.clone()), child: Some(child) };
         let deadline = Instant::now() + LOAD_TIME;
         while ureq::get(format!("{endpoint}/health")).call().is_err() {
             if let Some(status) = server.child.as_mut().map(Child::try_wait).transpose()?.flatten() {
@@ -65,14 +65,9 @@ impl ModelServer {
         Ok(server)
     }
 
-    /// Returns the address for a harness, or `None` if it uses the built-in engine.
-    pub(crate) fn endpoint(&self) -> Option<&str> {
-        self.recorder.as_ref().map(|recorder| recorder.endpoint.as_str())
-    }
-
     /// Says what answers, for the title of the table.
     pub(crate) fn description(&self) -> &'static str {
-        match (&self.recorder, &self.child) {
+        match (&self.endpoint, &self.child) {
             (None, _) => "built-in engine",
             (Some(_), None) => "running endpoint",
             (Some(_), Some(_)) => "llama-server",

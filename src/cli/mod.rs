@@ -265,27 +265,15 @@ mod tests {
 
     #[test]
     fn run_alone_is_parsed_as_the_whole_command_line_is() {
-        for words in [
-            "run what is this",
-            "run -- --version",
-            "run -",
-            "run --new --agent coder --file a.txt -f b hi",
-            "run -p hi",
-            "run --allow edit_file --check x -q hi",
-            "run",
-            "run --version",
-            "run -V",
-            "run hi --version",
-            "run --help",
-            "run -h",
-            "run help",
-            "run --nwe hi",
-            "run --agent",
-            "run --json --quiet --output text hi",
-            "status",
-            "stat",
-            "--help",
-        ] {
+        #[rustfmt::skip]
+        let command_lines = [
+            "run what is this", "run -- --version", "run -",
+            "run --new --agent coder --file a.txt -f b hi", "run -p hi",
+            "run --allow edit_file --check x -q hi", "run", "run --version", "run -V",
+            "run hi --version", "run --help", "run -h", "run help", "run --nwe hi", "run --agent",
+            "run --json --quiet --output text hi", "status", "stat", "--help",
+        ];
+        for words in command_lines {
             let args: Vec<OsString> =
                 ["kontekst"].into_iter().chain(words.split(' ')).map(Into::into).collect();
             let text = |parsed: Result<Cli, clap::Error>| match parsed {

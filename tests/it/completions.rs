@@ -4,10 +4,7 @@ use std::{path::Path, process::Command};
 
 use serde_json::json;
 
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 /// Returns a home with an agent, a skill and two sessions, which no daemon serves.
 fn home() -> TestHome {
@@ -118,8 +115,7 @@ fn fish_shows_descriptions() {
 #[test]
 fn the_names_of_parked_runs_are_offered() {
     let call = Reply::calls([("write_file", json!({"path": "a", "content": "x"}))]);
-    let model = FakeLlama::start([call]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([call]);
     home.run(&["run", "write it"]).fails(3);
     let file = std::fs::read_dir(home.root().join("parked")).unwrap().next().unwrap().unwrap().file_name();
     let name = file.to_str().unwrap().trim_end_matches(".json").to_owned();

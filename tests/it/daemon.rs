@@ -52,8 +52,7 @@ fn many_cold_clients_start_one_daemon() {
 
 #[test]
 fn a_killed_daemon_is_noticed_and_replaced() {
-    let model = FakeLlama::start([Reply::text("half ").then_hang(), Reply::text("whole")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_hang(), Reply::text("whole")]);
     let client = home.spawn(&["run", "hi"]);
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::KILL).unwrap();
@@ -66,8 +65,7 @@ fn a_killed_daemon_is_noticed_and_replaced() {
 fn a_daemon_without_its_run_directory_exits_when_idle() {
     let (wait, key) = gate();
     let script = [Reply::text("half ").then_wait(wait).then_text("whole"), Reply::text("new")];
-    let model = FakeLlama::start(script);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(script);
     let client = home.spawn(&["run", "--new", "hi"]);
     model.wait_for_chats(1);
     let first = home.daemon().unwrap();
@@ -85,8 +83,7 @@ fn a_daemon_without_its_run_directory_exits_when_idle() {
 
 #[test]
 fn stale_files_of_a_dead_daemon_are_ignored() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     for rubbish in
         ["", "{", "{\"pid\":1,\"version\":\"99.0.0\",\"socket\":\"x\",\"started_at\":\"\"}", "\0\0"]
     {
@@ -101,8 +98,7 @@ fn stale_files_of_a_dead_daemon_are_ignored() {
 
 #[test]
 fn stop_waits_for_the_exit_and_a_new_daemon_can_start() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     for _ in 0..3 {
         home.run(&["run", "hi"]).success();
         home.run(&["daemon", "stop"]).success();
@@ -114,8 +110,7 @@ fn stop_waits_for_the_exit_and_a_new_daemon_can_start() {
 
 #[test]
 fn sigterm_cancels_runs_properly() {
-    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_hang()]);
     let client = home.spawn(&["run", "hi"]);
     model.wait_for_chats(1);
     kill_process(home.daemon().unwrap(), Signal::TERM).unwrap();
@@ -145,10 +140,9 @@ fn there_is_one_daemon_for_a_home() {
 
 #[test]
 fn status_describes_the_daemon() {
-    let model = FakeLlama::start([Reply::text("here")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("here")]);
     home.run(&["run", "hi"]).success();
-    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let status = home.json(&["status", "--json"]);
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["active_runs"], 0);
     assert_eq!(status["data_dir"], home.root().display().to_string());
@@ -192,8 +186,7 @@ fn logs_shows_the_end_of_the_log() {
 
 #[test]
 fn a_command_substitution_does_not_wait_for_the_daemon() {
-    let model = FakeLlama::start([Reply::text("here")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("here")]);
     // `cat` waits until every copy of the shell's descriptor 9 is closed. The daemon must not keep one.
     let mut command = home.command(&["run", "hi"]);
     let program = command.get_program().to_owned();
@@ -213,8 +206,7 @@ fn a_command_substitution_does_not_wait_for_the_daemon() {
 
 #[test]
 fn the_environment_may_be_empty() {
-    let model = FakeLlama::start([Reply::text("here")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("here")]);
     let mut command = home.command(&["run", "hi"]);
     command.env_remove("PATH").current_dir("/");
     assert_eq!(wait_with_output(command.spawn().unwrap()).success(), "here\n");
@@ -237,8 +229,7 @@ fn age(home: &TestHome) {
 
 #[test]
 fn an_idle_older_daemon_is_replaced() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     home.run(&["run", "hi"]).success();
     let old = home.daemon().unwrap();
     age(&home);
@@ -252,8 +243,7 @@ fn a_busy_older_daemon_is_used_as_it_is() {
     let (wait, key) = gate();
     let setup = Setup { slots: 2, ..Setup::default() };
     let long = Reply::text("long ").then_wait(wait).then_text("done");
-    let model = FakeLlama::with(setup, [long, Reply::text("short")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::with(setup, [long, Reply::text("short")]));
     let busy = home.spawn(&["run", "--new", "hi"]);
     model.wait_for_chats(1);
     let old = home.daemon().unwrap();
@@ -268,8 +258,7 @@ fn a_busy_older_daemon_is_used_as_it_is() {
 
 #[test]
 fn fifty_killed_daemons_leave_a_home_that_works() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     for _ in 0..50 {
         assert_eq!(home.run(&["run", "--session", "s", "hi"]).success(), "here\n");
         kill_daemon(&home);
@@ -296,14 +285,13 @@ impl StartedRun {
 #[test]
 fn what_was_acknowledged_before_a_kill_is_in_the_session() {
     let setup = Setup { slots: 4, ..Setup::default() };
-    let model = FakeLlama::with(setup, []).always(|request| {
+    let (model, home) = TestHome::with_server(FakeLlama::with(setup, []).always(|request| {
         if request.body.to_string().contains("never ends") {
             Reply::text("half ").then_hang()
         } else {
             Reply::text("here")
         }
-    });
-    let home = TestHome::new(&model.url());
+    }));
     let (mut random, mut acknowledged) = (Random::new(3), 0);
     for round in 0..rounds(8, 134) {
         let chats = model.chats().len();
@@ -379,8 +367,7 @@ fn a_forced_stop_needs_neither_the_socket_nor_the_daemon_file() {
 #[test]
 fn a_run_in_progress_is_not_cut_by_the_limit_for_the_first_reply() {
     let (wait, key) = gate();
-    let model = FakeLlama::start([Reply::text("half ").then_wait(wait).then_text("whole")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_wait(wait).then_text("whole")]);
     let run = home.spawn(&["run", "hi"]);
     model.wait_for_chats(1);
     let daemon = home.daemon().unwrap();
@@ -398,7 +385,7 @@ fn silent_connections_do_not_delay_a_stop() {
     let config = format!("provider = \"endpoint\"\nendpoint = \"{}\"\nbind = \"127.0.0.1:0\"\n", model.url());
     let home = TestHome::with_config(&config);
     home.run(&["daemon", "restart"]).success();
-    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let status = home.json(&["status", "--json"]);
     let tcp = || std::net::TcpStream::connect(status["bind"].as_str().unwrap()).unwrap();
     let unix = || std::os::unix::net::UnixStream::connect(home.root().join("run/daemon.sock")).unwrap();
     // Some never send a byte, one stops in the middle of the preface, and one answers nothing after it.
@@ -413,8 +400,7 @@ fn silent_connections_do_not_delay_a_stop() {
 
 #[test]
 fn a_client_that_reads_nothing_more_does_not_keep_the_daemon() {
-    let model = FakeLlama::start([Reply::text("x").then_repeat(event_of_text(), 4096)]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("x").then_repeat(event_of_text(), 4096)]);
     let client = home.spawn(&["run", "repeat y"]);
     model.wait_for_chats(1);
     let pid = Pid::from_child(&client);
@@ -434,8 +420,9 @@ fn event_of_text() -> String {
 
 #[test]
 fn no_client_fails_while_an_older_daemon_is_replaced() {
-    let model = FakeLlama::with(Setup { slots: 4, ..Setup::default() }, []).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(
+        FakeLlama::with(Setup { slots: 4, ..Setup::default() }, []).always(|_| Reply::text("here")),
+    );
     for _ in 0..rounds(2, 34) {
         home.run(&["run", "--new", "hi"]).success();
         age(&home);
@@ -525,10 +512,9 @@ fn no_client_fails_while_an_idle_daemon_exits() {
 
 #[test]
 fn status_says_when_a_daemon_exits_by_itself() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([]);
     home.run(&["daemon", "restart"]).success();
-    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let status = home.json(&["status", "--json"]);
     assert_eq!((&status["idle_exit_seconds"], &status["stays_because"]), (&3600.into(), &"".into()));
     let page = home.run(&["status"]).success();
     assert!(page.contains("idle exit     after 1h0m0s without a client"), "{page}");

@@ -14,8 +14,8 @@ fn json(home: &TestHome, words: &[&str]) -> Value {
 
 #[test]
 fn a_job_is_stored_run_by_hand_and_removed() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("two new letters\nfrom Ada"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) =
+        TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("two new letters\nfrom Ada")));
     let every =
         home.run(&["every", "mon..fri 07:30", "Any new letters, please tell me?", "--allow", "read_file"]);
     assert!(every.stderr.contains("job any-new-letters-please: mon..fri 07:30, next "), "{every:?}");
@@ -69,8 +69,7 @@ fn a_job_keeps_the_time_zone_of_whoever_made_it() {
 
 #[test]
 fn a_job_does_not_run_in_another_directory_that_has_its_path() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     let [sub, other] = ["sub", "other"].map(|name| home.work_dir().join(name));
     std::fs::create_dir(&sub).unwrap();
     std::fs::create_dir(&other).unwrap();
@@ -94,8 +93,7 @@ fn a_job_does_not_run_in_another_directory_that_has_its_path() {
 
 #[test]
 fn the_daemon_makes_up_for_a_missed_run_once() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     home.run(&["every", "1d", "--name", "daily", "hi"]).success();
     home.run(&["daemon", "stop"]).success();
     // As if the machine had been off for some days.
@@ -118,8 +116,7 @@ fn the_daemon_makes_up_for_a_missed_run_once() {
 #[test]
 fn a_call_that_nobody_approved_ends_a_job_and_the_result_says_so() {
     let call = || Reply::calls([("write_file", object!({"path": "x", "content": "y"}))]);
-    let model = FakeLlama::start([]).always(move |_| call());
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::start([]).always(move |_| call()));
     home.run(&["every", "1w", "--name", "writer", "write x"]).success();
     home.run(&["jobs", "run", "writer"]).fails(3);
     let result = &json(&home, &["jobs", "inbox", "writer", "--json"])[0];
@@ -139,8 +136,7 @@ fn a_call_that_nobody_approved_ends_a_job_and_the_result_says_so() {
 #[test]
 fn one_run_of_a_job_goes_on_at_a_time() {
     let (wait, key) = crate::fake_llama::gate();
-    let model = FakeLlama::start([Reply::text("half ").then_wait(wait).then_text("whole")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_wait(wait).then_text("whole")]);
     home.run(&["every", "1w", "--name", "slow", "--keep-session", "hi"]).success();
     let first = home.spawn(&["jobs", "run", "slow"]);
     model.wait_for_chats(1);
@@ -181,8 +177,7 @@ fn a_model_without_a_file_is_refused_where_only_the_engine_answers() {
 
 #[test]
 fn a_daemon_that_stops_says_what_ends_with_it() {
-    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_hang()]);
     for name in ["news", "notes", "paused"] {
         home.run(&["every", "1w", "--name", name, "hi"]).success();
     }
@@ -204,8 +199,9 @@ fn a_daemon_that_stops_says_what_ends_with_it() {
 #[test]
 fn a_job_has_the_settings_of_a_run() {
     let call = Reply::calls([("write_file", json_object())]);
-    let model = FakeLlama::start([call, Reply::text("written")]).always(|_| Reply::text("written"));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(
+        FakeLlama::start([call, Reply::text("written")]).always(|_| Reply::text("written")),
+    );
     let words = ["every", "1d", "--name", "note", "--model", "other", "--system=--be brief", "--network"];
     let more = [
         "--check",

@@ -4,11 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    hostile_input::rounds,
-    test_home::TestHome,
-};
+use crate::{fake_llama::Reply, hostile_input::rounds, test_home::TestHome};
 
 /// The files in each directory.
 const IN_DIRECTORY: usize = 500;
@@ -17,8 +13,7 @@ const IN_DIRECTORY: usize = 500;
 fn a_search_in_a_large_tree_is_bounded() {
     let search = |pattern: &str| Reply::calls([("search_files", json!({"pattern": pattern}))]);
     let script = || [search("one"), search("needle"), search("no such text"), Reply::text("done")];
-    let model = FakeLlama::start(script());
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(script());
     let work = |files: usize| {
         for number in 0..files {
             let (directory, file) = (number / IN_DIRECTORY, number % IN_DIRECTORY);
@@ -54,5 +49,4 @@ fn a_search_in_a_large_tree_is_bounded() {
         assert!(needle.starts_with("d004/f000.txt:1: needle"), "{needle}");
         assert!(none.starts_with(&format!("no line matches no such text in {files} files")), "{none}");
     }
-    model.assert_clean();
 }

@@ -48,7 +48,6 @@ fn each_prompt_starts_with_the_one_before_it() {
     home.run(&["run", "-c", "--auto-approve", "second"]).success();
     home.run(&["daemon", "stop"]).success();
     home.run(&["run", "-c", "--auto-approve", "third"]).success();
-    fake.assert_clean();
     let chats = fake.chats();
     assert_eq!(chats.len(), 63);
     for (turn, pair) in chats.windows(2).enumerate() {
@@ -88,7 +87,6 @@ fn in_steps_each_prompt_starts_with_the_one_before_it() {
     fs::write(home.work_dir().join("b.txt"), "b\n").unwrap();
     home.run(&["run", "--auto-approve", "what is in a.txt?"]).success();
     home.run(&["run", "-c", "--auto-approve", "second"]).success();
-    fake.assert_clean();
     let prompts: Vec<String> = fake.chats().iter().map(prompt).collect();
     assert_eq!(prompts.len(), 14);
     for (turn, pair) in prompts.windows(2).enumerate() {

@@ -133,6 +133,14 @@ impl TerminalCommand {
         (code, screen)
     }
 
+    /// Waits for the end, which must have this exit code, and returns the whole screen.
+    #[track_caller]
+    pub(crate) fn ends_with(self, code: i32) -> String {
+        let (ended, screen) = self.end();
+        assert_eq!(ended, code, "{screen}");
+        screen
+    }
+
     /// Does what [`TerminalCommand::end`] does, and also returns the line that was typed and that nobody has read.
     #[track_caller]
     pub(crate) fn end_with_unread_line(mut self) -> (i32, String, String) {

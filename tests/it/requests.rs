@@ -92,7 +92,6 @@ async fn check(model: Model, max_questions: usize) {
     }
     assert!(wrong.is_empty(), "{} of the runs of {model:?}:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(Tree::read(&work_dir).unwrap(), files);
-    fake.assert_clean();
 }
 
 #[tokio::test]

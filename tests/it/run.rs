@@ -6,20 +6,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::{
-    fake_llama::{FakeLlama, Reply, gate},
+    fake_llama::{FakeLlama, Reply, gate, user_texts},
     test_home::{TestHome, wait_with_output},
 };
 
-fn user_texts(chat: &Value) -> Vec<String> {
-    let messages = chat["messages"].as_array().unwrap();
-    let users = messages.iter().filter(|message| message["role"] == "user");
-    users.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
-}
-
 #[test]
 fn a_pipe_gets_the_answer_and_nothing_else() {
-    let model = FakeLlama::start([Reply::text("alpha")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("alpha")]);
     let output = home.run_with(&["run", "which line comes first?"], b"alpha\nbeta\n");
     assert_eq!(
         (output.stdout.as_str(), output.stderr.as_str(), output.code),
@@ -27,13 +20,11 @@ fn a_pipe_gets_the_answer_and_nothing_else() {
     );
     assert_eq!(user_texts(&model.chats()[0]), ["alpha\nbeta\n\nwhich line comes first?"]);
     assert!(home.root().join("daemon.log").exists());
-    model.assert_clean();
 }
 
 #[test]
 fn a_server_with_another_model_than_the_named_one_is_reported() {
-    let model = FakeLlama::start((0..3).map(|_| Reply::text("a")));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model((0..3).map(|_| Reply::text("a")));
     let output = home.run(&["run", "--new", "-m", "qwen3:8b", "hi"]);
     let text = "`qwen3:8b` was asked for, but the server has one model, `fake.gguf`, and answers with it";
     assert!(output.code == 0 && output.stderr.contains(text), "{output:?}");
@@ -45,8 +36,7 @@ fn a_server_with_another_model_than_the_named_one_is_reported() {
 
 #[test]
 fn the_prompt_may_be_words_or_stdin_alone() {
-    let model = FakeLlama::start([Reply::text("a\n"), Reply::text("b"), Reply::text("c")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("a\n"), Reply::text("b"), Reply::text("c")]);
     assert_eq!(home.run(&["run", "--new", "two", "words"]).success(), "a\n");
     assert_eq!(home.run_with(&["run", "--new"], b"from a pipe\n").success(), "b\n");
     assert_eq!(home.run_with(&["run", "--new", "-"], b"forced\n").success(), "c\n");
@@ -56,8 +46,7 @@ fn the_prompt_may_be_words_or_stdin_alone() {
 
 #[test]
 fn no_stdin_means_no_stdin() {
-    let model = FakeLlama::start([Reply::text("a")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("a")]);
     home.run_with(&["run", "--no-stdin", "hi"], b"noise").success();
     assert_eq!(user_texts(&model.chats()[0]), ["hi"]);
 }
@@ -85,8 +74,8 @@ fn bad_input_is_a_usage_error_that_says_what_to_do() {
 
 #[test]
 fn exit_codes_distinguish_the_failures() {
-    let model = FakeLlama::start([Reply::error(400, "no good"), Reply::text("cut").finish("length")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) =
+        TestHome::with_model([Reply::error(400, "no good"), Reply::text("cut").finish("length")]);
     let stderr = home.run(&["run", "a"]).fails(1);
     assert!(stderr.contains("400") && stderr.contains("no good"), "{stderr}");
     let output = home.run(&["run", "b"]);
@@ -103,19 +92,9 @@ fn write_call(path: &str) -> Reply {
 }
 
 #[test]
-fn without_a_terminal_a_tool_is_refused_and_the_exit_code_says_so() {
-    let model = FakeLlama::start([write_call("f")]);
-    let home = TestHome::new(&model.url());
-    let stderr = home.run(&["run", "write"]).fails(3);
-    assert!(stderr.contains("--allow"), "{stderr}");
-    assert!(!home.work_dir().join("f").exists());
-}
-
-#[test]
 fn allow_and_auto_approve_let_tools_run() {
     for flags in [&["--allow", "read_file,write_file"][..], &["--auto-approve"]] {
-        let model = FakeLlama::start([write_call("f"), Reply::text("written")]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_model([write_call("f"), Reply::text("written")]);
         let mut words = vec!["run"];
         words.extend(flags);
         words.push("write");
@@ -123,19 +102,17 @@ fn allow_and_auto_approve_let_tools_run() {
         assert!(output.stderr.contains("write_file"), "{output:?}");
         assert_eq!(output.success(), "written\n");
         assert_eq!(fs::read_to_string(home.work_dir().join("f")).unwrap(), "x\n");
-        model.assert_clean();
     }
 }
 
 #[test]
 fn reading_below_the_working_directory_needs_no_question_unless_the_name_holds_a_secret() {
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         Reply::calls([("list_files", json!({"pattern": "*"})), ("read_file", json!({"path": "notes.txt"}))]),
         Reply::text("read"),
         Reply::calls([("read_file", json!({"path": ".env"}))]),
         Reply::calls([("read_file", json!({"path": "notes.txt"})), ("read_file", json!({"path": "id_rsa"}))]),
     ]);
-    let home = TestHome::new(&model.url());
     for name in ["notes.txt", ".env", "id_rsa"] {
         fs::write(home.work_dir().join(name), "content\n").unwrap();
     }
@@ -143,29 +120,24 @@ fn reading_below_the_working_directory_needs_no_question_unless_the_name_holds_a
     assert!(model.chats()[1].to_string().contains("1: content"));
     home.run(&["run", "read the settings"]).fails(3);
     home.run(&["run", "read the key"]).fails(3);
-    model.assert_clean();
 }
 
 #[test]
 fn automatic_approval_does_not_cover_files_that_run_code() {
-    let model = FakeLlama::start([write_call(".git/hooks/pre-commit")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([write_call(".git/hooks/pre-commit")]);
     home.run(&["run", "--auto-approve", "write"]).fails(3);
     assert!(!home.work_dir().join(".git").exists());
 }
 
 #[test]
 fn a_denial_can_be_passed_to_the_model() {
-    let model = FakeLlama::start([write_call("f"), Reply::text("then not")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([write_call("f"), Reply::text("then not")]);
     assert_eq!(home.run(&["run", "--on-deny", "continue", "write"]).success(), "then not\n");
-    model.assert_clean();
 }
 
 #[test]
 fn a_run_starts_a_session_unless_it_says_which_one_goes_on() {
-    let model = FakeLlama::start((0..9).map(|_| Reply::text("ok")));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model((0..9).map(|_| Reply::text("ok")));
     fs::create_dir(home.work_dir().join("other")).unwrap();
     let said = |words: &[&str]| {
         let run = home.run(&[&["run"], words].concat());
@@ -192,16 +164,14 @@ fn a_run_starts_a_session_unless_it_says_which_one_goes_on() {
     home.run(&["sessions", "use", "--none"]).success();
     check(&["nine"], "nine", "");
     assert!(!home.root().join("active_session").exists());
-    model.assert_clean();
 }
 
 #[test]
 fn a_session_is_named_by_the_end_of_its_id() {
-    let model = FakeLlama::start((0..3).map(|_| Reply::text("ok")));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model((0..3).map(|_| Reply::text("ok")));
     home.run(&["run", "one"]).success();
     home.run(&["run", "two"]).success();
-    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let listed = home.json(&["sessions", "--json"]);
     let id = listed[1]["id"].as_str().unwrap();
     let short = &id[id.len() - 8..];
     assert!(home.run(&["sessions", "show", short]).success().contains(id));
@@ -214,8 +184,7 @@ fn a_session_is_named_by_the_end_of_its_id() {
 #[test]
 fn a_run_has_its_own_sampling_and_ends_in_time() {
     let (wait, _key) = gate();
-    let model = FakeLlama::start([Reply::text("ok"), Reply::text("begins").then_wait(wait)]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("ok"), Reply::text("begins").then_wait(wait)]);
     home.run(&["run", "--temperature", "0.25", "--max-tokens", "77", "hi"]).success();
     assert_eq!(
         (&model.chats()[0]["temperature"], &model.chats()[0]["max_tokens"]),
@@ -228,8 +197,7 @@ fn a_run_has_its_own_sampling_and_ends_in_time() {
 
 #[test]
 fn whoever_wants_the_answer_in_a_file_gets_no_tools_that_change_something() {
-    let model = FakeLlama::start((0..3).map(|_| Reply::text("```\nFROM x\n```")));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model((0..3).map(|_| Reply::text("```\nFROM x\n```")));
     home.run(&["run", "--extract", "-o", "Dockerfile", "a Dockerfile"]).success();
     assert_eq!(fs::read_to_string(home.work_dir().join("Dockerfile")).unwrap(), "FROM x\n");
     home.run(&["run", "-o", "y", "--allow", "edit_file", "a Dockerfile"]).success();
@@ -246,8 +214,7 @@ fn whoever_wants_the_answer_in_a_file_gets_no_tools_that_change_something() {
 
 #[test]
 fn a_skill_is_rendered_and_a_path_is_not_a_skill() {
-    let model = FakeLlama::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
     home.write("skills/greet.md", "+++\ndescription = \"greets\"\n+++\nGreet $1, then $0. All: $ARGUMENTS");
     home.run(&["run", "--new", "/greet Ada \"Grace H\""]).success();
     home.run(&["run", "--new", "/etc/hosts", "what is this"]).success();
@@ -259,45 +226,21 @@ fn a_skill_is_rendered_and_a_path_is_not_a_skill() {
 
 #[test]
 fn json_is_one_event_a_line() {
-    let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
-    let home = TestHome::new(&model.url());
-    let stdout = home.run(&["run", "--json", "--auto-approve", "go"]).success();
-    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (_model, home) = TestHome::with_model([write_call("f"), Reply::text("done")]);
+    let events = home.events(&["run", "--json", "--auto-approve", "go"]);
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| !matches!(*kind, "prefill" | "requested"));
     assert_eq!(
-        types,
-        [
-            "started",
-            "turn_completed",
-            "tools_proposed",
-            "tool_started",
-            "tool_completed",
-            "tools_completed",
-            "token",
-            "turn_completed",
-            "facts",
-            "completed"
-        ]
+        types.join(" "),
+        "started turn_completed tools_proposed tool_started tool_completed tools_completed token \
+         turn_completed facts completed"
     );
     assert!(events.last().unwrap()["content"] == "done");
 }
 
 #[test]
-fn json_escapes_what_a_terminal_acts_on() {
-    let text = "a\u{9b}31mb\u{202e}c\u{7f}d";
-    let model = FakeLlama::start([Reply::text(text)]);
-    let home = TestHome::new(&model.url());
-    let stdout = home.run(&["run", "--json", "go"]).success();
-    assert!(stdout.chars().all(|c| c == '\n' || !(c.is_control() || c == '\u{202e}')), "{stdout:?}");
-    let last: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();
-    assert_eq!(last["content"], text);
-}
-
-#[test]
 fn sampling_reaches_the_server_and_absent_keys_do_not() {
-    let model = FakeLlama::start([Reply::text("a"), Reply::text("b")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("a"), Reply::text("b")]);
     home.write(
         "agents/hot/config.toml",
         "model = \"m.gguf\"\n[sampling]\ntemperature = 1.5\ntop_p = 0.5\ntop_k = 3\nrepeat_penalty = 1.2\nmax_tokens = 77\n",
@@ -326,8 +269,7 @@ fn sampling_reaches_the_server_and_absent_keys_do_not() {
 fn tokens_are_written_as_they_come() {
     use std::io::Read as _;
     let (wait, key) = gate();
-    let model = FakeLlama::start([Reply::text("first ").then_wait(wait).then_text("second")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("first ").then_wait(wait).then_text("second")]);
     let mut child = home.spawn(&["run", "hi"]);
     let mut first = [0; 6];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
@@ -339,8 +281,7 @@ fn tokens_are_written_as_they_come() {
 #[test]
 fn ctrl_c_cancels_at_the_server_too() {
     use std::io::Read as _;
-    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_hang()]);
     let mut child = home.spawn(&["run", "hi"]);
     let mut half = [0; 5];
     child.stdout.as_mut().unwrap().read_exact(&mut half).unwrap();
@@ -351,11 +292,10 @@ fn ctrl_c_cancels_at_the_server_too() {
 
 #[test]
 fn a_closed_stdout_is_not_an_error() {
-    let model = FakeLlama::start([Reply::text("a\n").then_repeat(
+    let (_model, home) = TestHome::with_model([Reply::text("a\n").then_repeat(
         b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\\n\"}}]}\n\n".to_vec(),
         200_000,
     )]);
-    let home = TestHome::new(&model.url());
     let mut child = home.command(&["run", "repeat more"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
@@ -367,8 +307,7 @@ fn a_closed_stdout_is_not_an_error() {
 
 #[test]
 fn sixteen_mebibytes_of_input_arrive() {
-    let model = FakeLlama::start([Reply::text("read")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("read")]);
     let input = "0123456789abcde\n".repeat(1024 * 1024);
     assert_eq!(home.run_with(&["run", "how long?"], input.as_bytes()).success(), "read\n");
     assert_eq!(user_texts(&model.chats()[0])[0].len(), input.len() - 1 + "\n\nhow long?".len());
@@ -377,8 +316,7 @@ fn sixteen_mebibytes_of_input_arrive() {
 #[test]
 fn everything_on_disk_is_for_this_user_only() {
     use std::os::unix::fs::PermissionsExt as _;
-    let model = FakeLlama::start([write_call("f"), Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([write_call("f"), Reply::text("done")]);
     fs::set_permissions(home.root(), fs::Permissions::from_mode(0o755)).unwrap();
     home.run(&["run", "--auto-approve", "go"]).success();
     let mut pending = vec![home.root()];
@@ -402,8 +340,7 @@ fn everything_on_disk_is_for_this_user_only() {
 
 #[test]
 fn an_empty_answer_is_a_failure_with_a_reason() {
-    let model = FakeLlama::start([]).always(|_| Reply::text(""));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("")));
     let output = home.run(&["run", "hi"]);
     assert_eq!(output.stdout, "");
     assert!(output.fails(1).contains("the model's answer is empty"));
@@ -411,18 +348,15 @@ fn an_empty_answer_is_a_failure_with_a_reason() {
 
 #[test]
 fn a_refused_key_names_the_setting() {
-    let model = FakeLlama::start([Reply::error(401, "Invalid API Key")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::error(401, "Invalid API Key")]);
     let stderr = home.run(&["run", "hi"]).fails(1);
     assert!(stderr.contains("Invalid API Key") && stderr.contains("`api_key_env`"), "{stderr}");
 }
 
 #[test]
 fn json_has_the_tokens_of_the_answer() {
-    let model = FakeLlama::start([Reply::text("three words here").usage(10, 3, 0)]);
-    let home = TestHome::new(&model.url());
-    let stdout = home.run(&["run", "--json", "hi"]).success();
-    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (_model, home) = TestHome::with_model([Reply::text("three words here").usage(10, 3, 0)]);
+    let events = home.events(&["run", "--json", "hi"]);
     let turn = events.iter().find(|event| event["type"] == "turn_completed").unwrap();
     assert_eq!(turn["context"]["answer_tokens"], 3, "{turn}");
 }
@@ -431,8 +365,7 @@ fn json_has_the_tokens_of_the_answer() {
 fn the_line_of_a_call_is_short() {
     let content = "long ".repeat(50);
     let call = Reply::calls([("write_file", json!({"path": "f", "content": content}))]);
-    let model = FakeLlama::start([call, Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([call, Reply::text("done")]);
     let stderr = home.run(&["run", "--auto-approve", "go"]).stderr;
     let line = stderr.lines().find(|line| line.starts_with("· write_file")).expect(&stderr);
     assert!(line.chars().count() < 120 && line.contains("more bytes"), "{line}");
@@ -465,8 +398,7 @@ fn edit_call() -> Reply {
 fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
     let replies = || [Reply::text("It is fixed."), edit_call(), Reply::text("The typo is fixed.")];
     let words = ["run", "--auto-approve", "--expect-change", "fix the typo in a.txt"];
-    let model = FakeLlama::start(replies());
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model(replies());
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
     let output = home.run(&words);
     let note = "turned back: the run has changed no file, and --expect-change wants a change";
@@ -474,11 +406,9 @@ fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
     assert!(output.stderr.contains("\nchanged a.txt; `kontekst undo` takes it back\n"), "{output:?}");
     assert_eq!(output.success(), "The typo is fixed.\n");
 
-    let model = FakeLlama::start(replies());
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model(replies());
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
-    let stdout = home.run(&[&words[..], &["--json"]].concat()).success();
-    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events = home.events(&[&words[..], &["--json"]].concat());
     assert_eq!(events[0]["answers_may_be_turned_back"], true);
     assert!(events.iter().any(|event| event["type"] == "turned_back"), "{events:?}");
     let facts = &events[events.len() - 2];
@@ -487,8 +417,7 @@ fn a_pipe_does_not_get_an_answer_that_is_turned_back() {
 
 #[test]
 fn an_answer_that_is_not_met_fails_the_run_and_is_printed_all_the_same() {
-    let model = FakeLlama::start((0..2).map(|_| Reply::text("It is so already.")));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model((0..2).map(|_| Reply::text("It is so already.")));
     let output = home.run(&["run", "--quiet", "--auto-approve", "--expect-change", "fix the typo in a.txt"]);
     assert_eq!(output.stdout, "It is so already.\n");
     assert!(output.fails(1).contains("changed no file"));
@@ -498,8 +427,7 @@ fn an_answer_that_is_not_met_fails_the_run_and_is_printed_all_the_same() {
 fn a_pipe_gets_the_text_before_a_call_and_what_was_cut_off() {
     let said = Reply::text("I fix it. ")
         .then_calls([("edit_file", json!({"path": "a.txt", "old_str": "nmae", "new_str": "name"}))]);
-    let model = FakeLlama::start([said, Reply::text("Fixed").finish("length")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([said, Reply::text("Fixed").finish("length")]);
     fs::write(home.work_dir().join("a.txt"), "nmae\n").unwrap();
     let output = home.run(&["run", "--auto-approve", "fix the typo in a.txt"]);
     assert_eq!((output.stdout.as_str(), output.code), ("I fix it. \nFixed\n", 5));
@@ -507,10 +435,9 @@ fn a_pipe_gets_the_text_before_a_call_and_what_was_cut_off() {
 
 #[test]
 fn a_session_is_found_again_by_its_title_and_its_directory() {
-    let model = FakeLlama::start([Reply::text("hi"), Reply::text("hi again")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("hi"), Reply::text("hi again")]);
     home.run(&["run", "--new", "explain the parser"]).success();
-    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let listed = home.json(&["sessions", "--json"]);
     let session = &listed[0];
     assert_eq!((&session["title"], &session["messages"]), (&json!("explain the parser"), &json!(2)));
     assert_eq!(session["working_dir"], json!(home.work_dir()));
@@ -520,31 +447,27 @@ fn a_session_is_found_again_by_its_title_and_its_directory() {
     home.run(&["run", "--session", "the parser bug", "and the lexer"]).success();
     let shown = home.run(&["sessions", "show", "the parser"]).success();
     assert!(shown.contains("Title      the parser bug\n") && shown.contains("and the lexer"), "{shown}");
-    model.assert_clean();
 }
 
 #[test]
 fn a_session_has_the_title_of_what_was_asked_about_the_data() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("Jane"));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("Jane")));
     home.run_with(&["run", "--new", "who is this?"], b"Dear all, I am Jane\n").success();
     home.run_with(&["run", "--new"], b"only data\n").success();
     home.run_with(&["run", "--new", "fix this\n\nthe error is below"], b"").success();
     home.write("letter.txt", "Dear all\n");
     let letter = home.root().join("letter.txt").display().to_string();
     home.run(&["run", "--new", "-f", &letter, "and who is that?"]).success();
-    let listed: Value = serde_json::from_str(&home.run(&["sessions", "--json"]).success()).unwrap();
+    let listed = home.json(&["sessions", "--json"]);
     let mut titles: Vec<_> = listed.as_array().unwrap().iter().map(|session| &session["title"]).collect();
     titles.sort_by_key(std::string::ToString::to_string);
     assert_eq!(titles, ["and who is that?", "fix this", "only data", "who is this?"]);
     assert_eq!(user_texts(&model.chats()[0]), ["Dear all, I am Jane\n\nwho is this?"]);
-    model.assert_clean();
 }
 
 #[test]
 fn lines_of_a_session_that_cannot_be_read_are_said_once() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("fine"));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("fine")));
     home.run(&["run", "--session", "s", "one"]).success();
     let path = "sessions/s.jsonl";
     // The last line was not written to its end, as after a crash. It is cut off, and the others stay.
@@ -561,8 +484,7 @@ fn lines_of_a_session_that_cannot_be_read_are_said_once() {
 
 #[test]
 fn options_may_stand_behind_the_prompt_and_after_two_dashes_nothing_is_one() {
-    let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["a", "b", "c"].map(Reply::text));
     let json = home.run(&["run", "say", "hello", "--json", "--new"]).success();
     assert!(json.lines().all(|line| line.starts_with('{')), "{json}");
     home.run(&["run", "-q", "--", "the option", "--json", "-5"]).success();
@@ -577,7 +499,6 @@ fn options_may_stand_behind_the_prompt_and_after_two_dashes_nothing_is_one() {
     let unknown = home.run(&["run", "hello", "--allow", "raed_file"]).fails(2);
     assert!(unknown.contains("did you mean `read_file`?"), "{unknown}");
     assert_eq!(model.chats().len(), 3);
-    model.assert_clean();
 }
 
 #[test]
@@ -603,17 +524,16 @@ fn a_run_that_cannot_ask_says_which_call_it_was_and_what_would_allow_it() {
             ],
         ),
     ] {
-        let model = FakeLlama::start([Reply::calls([(name, arguments)])]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_model([Reply::calls([(name, arguments)])]);
         let error = home.run(&["run", "go"]).fails(3);
         assert!(expected.iter().all(|part| error.contains(part)), "{error}");
+        assert_eq!(fs::read_dir(home.work_dir()).unwrap().count(), 0, "nothing was done");
     }
 }
 
 #[test]
 fn a_run_has_its_own_files_model_system_prompt_and_no_tools() {
-    let model = FakeLlama::start(["a", "b", "c"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["a", "b", "c"].map(Reply::text));
     home.run(&["run", "--continue", "hello"]).fails(2);
     let notes = home.work_dir().join("notes.md");
     fs::write(&notes, "buy milk\n").unwrap();
@@ -647,13 +567,11 @@ fn a_run_has_its_own_files_model_system_prompt_and_no_tools() {
     );
     let missing = home.run(&["run", "-f", "nots.md", "which?"]).fails(2);
     assert!(missing.contains("cannot read `nots.md`"), "{missing}");
-    model.assert_clean();
 }
 
 #[test]
 fn an_empty_answer_is_no_success_without_rails_either() {
-    let model = FakeLlama::start([Reply::text("")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("")]);
     let error = home.run(&["run", "--bare", "go"]).fails(1);
     assert!(error.contains("the model's answer is empty"), "{error}");
 }

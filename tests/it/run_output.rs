@@ -15,8 +15,7 @@ const ANSWER: &str = "Run this:\n\n```sh\nls -l\n```\n\nor `ls`.";
 
 #[test]
 fn extract_prints_the_first_block_and_nothing_else() {
-    let model = FakeLlama::start([Reply::text(ANSWER), Reply::text("Use `ls`.")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text(ANSWER), Reply::text("Use `ls`.")]);
     let output = home.run(&["run", "--extract", "how do I list files?"]);
     assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("ls -l\n", "", 0));
     let output = home.run(&["run", "-x", "shorter"]);
@@ -24,13 +23,12 @@ fn extract_prints_the_first_block_and_nothing_else() {
     let error = output.fails(1);
     assert!(error.contains("no fenced block of code") && error.contains("hint:"), "{error}");
     home.run(&["run", "-x", "--json", "go"]).fails(2);
-    model.assert_clean();
 }
 
 #[test]
 fn the_answer_goes_to_a_file_if_the_run_completes() {
     let call = Reply::text("I look. ").then_calls([("list_files", json!({"pattern": "*"}))]);
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         call,
         Reply::text("first"),
         Reply::text(ANSWER),
@@ -38,7 +36,6 @@ fn the_answer_goes_to_a_file_if_the_run_completes() {
         Reply::error(400, "no good"),
         Reply::text("no block"),
     ]);
-    let home = TestHome::new(&model.url());
     let file = home.work_dir().join("answer.txt");
     let text = || fs::read_to_string(&file).unwrap();
     let output = home.run(&["run", "-o", "answer.txt", "go"]);
@@ -57,22 +54,18 @@ fn the_answer_goes_to_a_file_if_the_run_completes() {
     let error = home.run(&["run", "-o", "missing/answer.txt", "go"]).fails(2);
     assert!(error.contains("cannot write `missing/answer.txt`"), "{error}");
     assert_eq!(model.chats().len(), 6);
-    model.assert_clean();
 }
 
 #[test]
 fn the_file_may_be_a_pipe_or_stdout() {
-    let model = FakeLlama::start(["a", "b"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model(["a", "b"].map(Reply::text));
     assert_eq!(home.run(&["run", "-o", "-", "go"]).success(), "a\n");
     assert_eq!(home.run(&["run", "-o", "/dev/stdout", "go"]).success(), "b\n");
-    model.assert_clean();
 }
 
 #[test]
 fn on_a_terminal_the_block_is_printed_as_it_is() {
-    let model = FakeLlama::start([Reply::text("# Title\n```\n**not bold** \u{1b}[31m\n```\n")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("# Title\n```\n**not bold** \u{1b}[31m\n```\n")]);
     let run = home.on_terminal_with(&["run", "--quiet", "-x", "go"], 80, &[("TERM", "xterm")]);
     assert_eq!(run.end(), (0, "**not bold** \r\n".to_owned()));
 }
@@ -110,8 +103,7 @@ fn each_ending_has_a_result_and_a_stream_that_fit_the_schema() {
         ("invalid_request", 2, "failed", || Reply::text("not asked")),
     ];
     for (ending, code, last, reply) in cases {
-        let model = FakeLlama::start([reply(), reply()]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_model([reply(), reply()]);
         let agent = if ending == "invalid_request" { "nope" } else { "default" };
         let run = |form| home.run(&["run", "--new", "--agent", agent, "--output", form, "go"]);
         let (one, many) = (run("json"), run("stream-json"));
@@ -144,8 +136,7 @@ fn each_ending_has_a_result_and_a_stream_that_fit_the_schema() {
     assert!(value["error"]["hints"][0].is_string() && value["model"].is_null(), "{value}");
     stream(&home.run(&["run", "--json", "go"]), "failed");
     // The user says no.
-    let model = FakeLlama::start([write()]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([write()]);
     let mut run = home.on_terminal(&["run", "--output", "json", "go"]);
     run.wait_for("approve?");
     run.type_keys("n\n");
@@ -157,8 +148,7 @@ fn each_ending_has_a_result_and_a_stream_that_fit_the_schema() {
 
 #[test]
 fn an_interrupted_run_has_a_result() {
-    let model = FakeLlama::start([Reply::text("half ").then_hang()]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("half ").then_hang()]);
     let child = home.spawn(&["run", "--output", "json", "go"]);
     model.wait_for_chats(1);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -173,8 +163,8 @@ fn the_result_says_what_was_done_and_what_it_took() {
         ("read_file", json!({"path": "nope"})),
         ("write_file", json!({"path": "a.txt", "content": "x"})),
     ]);
-    let model = FakeLlama::start([calls.usage(100, 20, 0), Reply::text("done").usage(150, 5, 120)]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) =
+        TestHome::with_model([calls.usage(100, 20, 0), Reply::text("done").usage(150, 5, 120)]);
     let output = home.run(&["run", "--output", "json", "--auto-approve", "--check", "test -e a.txt", "go"]);
     assert!(output.stderr.contains("\u{b7} write_file"), "{output:?}");
     let value = result(&output, "completed");
@@ -190,8 +180,7 @@ fn the_result_says_what_was_done_and_what_it_took() {
         value["model"].is_string()
             && output.stdout.starts_with("{\"type\":\"result\",\"schema_version\":1,\"session_id\":")
     );
-    let verbose = FakeLlama::start([Reply::text("done").usage(150, 5, 120)]);
-    let home = TestHome::new(&verbose.url());
+    let (_verbose, home) = TestHome::with_model([Reply::text("done").usage(150, 5, 120)]);
     let output = home.run(&["run", "-v", "go"]);
     assert!(output.stderr.contains("tokens: prompt 150, of these 120 cached; answer 5"), "{output:?}");
 }
@@ -211,8 +200,7 @@ fn an_answer_fits_its_schema_or_the_run_fails() {
     let fits = r#"{"name": "Ada", "age": 36}"#;
     let wrong = r#"{"name": "Ada", "age": "x"}"#;
     let answers = [fits, "Ada is 36.", "Ada, 36", wrong, wrong, wrong, wrong, wrong, fits];
-    let model = FakeLlama::start(answers.map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(answers.map(Reply::text));
     let words = ["run", "--new", "--no-tools", "--schema", "name, age int: in years", "who?"];
     assert_eq!(home.run(&words).success(), format!("{fits}\n"));
     let chat = &model.chats()[0];
@@ -245,7 +233,6 @@ fn an_answer_fits_its_schema_or_the_run_fails() {
     for schema in ["age integer", "{\"type\": \"array\"}", "missing.json"] {
         home.run(&["run", "--schema", schema, "who?"]).fails(2);
     }
-    model.assert_clean();
 }
 
 #[test]
@@ -275,13 +262,11 @@ fn a_small_model_answers_in_a_schema_without_the_tools_before_it() {
 fn tools_are_called_before_the_answer_that_fits_a_schema() {
     let fits = r#"{"files": 0}"#;
     let call = Reply::calls([("list_files", json!({"pattern": "*"}))]);
-    let model = FakeLlama::start([call, Reply::text("None."), Reply::text(fits)]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([call, Reply::text("None."), Reply::text(fits)]);
     let stdout = home.run(&["run", "--schema", "files int", "how many files are there?"]).success();
     assert_eq!(stdout, format!("{fits}\n"));
     let chats = model.chats();
     let held: Vec<bool> = chats.iter().map(|chat| chat.get("response_format").is_some()).collect();
     assert_eq!(held, [false, false, true]);
     assert!(chats[0].get("tools").is_some());
-    model.assert_clean();
 }

@@ -164,8 +164,7 @@ fn start_activated(home: &TestHome, listener: &UnixListener, notify: &Path) -> C
 
 #[test]
 fn a_daemon_serves_the_socket_that_it_is_handed_and_leaves_it_behind() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("here"));
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|_| Reply::text("here")));
     home.run(&["sessions"]).success();
     let socket = home.root().join("run/daemon.sock");
     let listener = UnixListener::bind(&socket).unwrap();

@@ -68,8 +68,7 @@ async fn events_until_exit(events: &mut Streaming<WorkerEvent>) -> Vec<WorkerEve
 
 #[test]
 fn a_subagent_is_shown_while_it_runs_and_listed_afterwards() {
-    let model = model_for_a_reading_subagent();
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(model_for_a_reading_subagent());
     home.write("f", "text\n");
     let output = home.run(&["run", "--session", "s", "--workers", "--auto-approve", "ask a worker"]);
     assert_eq!(output.stdout, "so it does\n");
@@ -97,16 +96,13 @@ fn a_subagent_is_shown_while_it_runs_and_listed_afterwards() {
     assert_eq!(home.run(&["sessions", "delete", "s"]).success(), "deleted s and its worker\n");
     assert_eq!(home.run(&["sessions", "list", "--all", "--json"]).success().trim(), "[]");
     assert_eq!(std::fs::read_dir(home.root().join("teams")).unwrap().count(), 0);
-    model.assert_clean();
 }
 
 #[test]
 fn json_lines_include_subagent_events() {
-    let model = model_for_a_reading_subagent();
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(model_for_a_reading_subagent());
     home.write("f", "text\n");
-    let out = home.run(&["run", "--json", "--workers", "--auto-approve", "--session", "s", "go"]).success();
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = home.events(&["run", "--json", "--workers", "--auto-approve", "--session", "s", "go"]);
     let event_names: Vec<&str> = lines
         .iter()
         .filter(|line| line["type"] == "worker")
@@ -129,19 +125,17 @@ fn json_lines_include_subagent_events() {
 
     // The daemon is stopped. Watching then means reading the log.
     home.run(&["daemon", "stop"]).success();
-    let watched = home.run(&["sessions", "workers", "s", "--watch", "--json"]).success();
-    let again: Vec<Value> = watched.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let again = home.events(&["sessions", "workers", "s", "--watch", "--json"]);
     let first: Vec<&Value> = lines.iter().filter(|line| line["type"] == "worker").collect();
     assert_eq!(again.iter().collect::<Vec<_>>(), first);
 }
 
 #[test]
 fn a_subagents_call_needs_its_own_approval() {
-    let model = FakeLlama::start([
+    let (_model, home) = TestHome::with_model([
         spawn_reply("write x"),
         Reply::calls([("write_file", json!({"path": "x", "content": "text"}))]),
     ]);
-    let home = TestHome::new(&model.url());
     let stderr = home.run(&["run", "--session", "s", "--workers", "--allow", "spawn_worker", "go"]).fails(3);
     assert!(stderr.contains("worker 1: denied"), "{stderr}");
     assert!(!home.work_dir().join("x").exists());
@@ -151,8 +145,8 @@ fn a_subagents_call_needs_its_own_approval() {
 
 #[test]
 fn subagents_of_a_killed_daemon_are_interrupted() {
-    let model = FakeLlama::start([spawn_reply("think"), Reply::text("hm").then_hang(), Reply::text("again")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) =
+        TestHome::with_model([spawn_reply("think"), Reply::text("hm").then_hang(), Reply::text("again")]);
     let run = home.spawn(&["run", "--session", "s", "--workers", "--auto-approve", "go"]);
     model.wait_for_chats(2);
     assert_eq!(workers(&home, "s")[0]["state"], "running");
@@ -171,19 +165,17 @@ fn subagents_of_a_killed_daemon_are_interrupted() {
         assert_eq!(again, received);
     });
     assert_eq!(home.run(&["run", "--session", "s", "go on"]).success(), "again\n");
-    model.assert_clean();
 }
 
 #[test]
 fn early_late_and_slow_watchers_receive_every_event() {
     let (gate, key) = gate();
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         spawn_reply("look at f"),
         Reply::calls([("list_files", json!({"pattern": "*"}))]).then_wait(gate),
         Reply::text("nothing"),
         Reply::text("done"),
     ]);
-    let home = TestHome::new(&model.url());
     let run = home.spawn(&["run", "--session", "s", "--workers", "--auto-approve", "go"]);
     model.wait_for_chats(2);
     block_on(async {
@@ -218,8 +210,7 @@ fn early_late_and_slow_watchers_receive_every_event() {
 
 #[test]
 fn an_invalid_session_cannot_be_watched() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([]);
     home.run(&["daemon", "restart"]).success();
     block_on(async {
         assert_eq!(watch(&home, watch_request("nobody")).await.unwrap_err().code(), Code::NotFound);
@@ -236,8 +227,7 @@ fn an_invalid_session_cannot_be_watched() {
 
 #[test]
 fn an_interrupted_run_cancels_its_subagents() {
-    let model = FakeLlama::start([spawn_reply("think"), Reply::text("hm").then_hang()]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([spawn_reply("think"), Reply::text("hm").then_hang()]);
     let mut run = home.spawn(&["run", "--session", "s", "--workers", "--auto-approve", "go"]);
     model.wait_for_chats(2);
     let mut watching = home.spawn(&["sessions", "workers", "s", "--watch"]);

@@ -22,6 +22,13 @@ fn model_that_writes(paths: &[&str]) -> FakeLlama {
     FakeLlama::start([calls]).always(|_| Reply::text("done"))
 }
 
+/// Starts a run with such a model on a terminal.
+fn run_that_writes(paths: &[&str]) -> (FakeLlama, TestHome, TerminalCommand) {
+    let (model, home) = TestHome::with_server(model_that_writes(paths));
+    let run = home.on_terminal(&["run", "go"]);
+    (model, home, run)
+}
+
 /// Starts a model that starts one subagent for each file, which writes it.
 fn model_with_writing_subagents(paths: &'static [&'static str]) -> FakeLlama {
     FakeLlama::start([]).always(move |request| {
@@ -50,7 +57,7 @@ fn asked_path(run: &mut TerminalCommand) -> String {
 
 /// Returns the calls that wait for a decision, as `kontekst approvals` lists them.
 fn pending(home: &TestHome) -> Vec<Value> {
-    let listed: Value = serde_json::from_str(&home.run(&["approvals", "--json"]).success()).unwrap();
+    let listed = home.json(&["approvals", "--json"]);
     listed["approvals"].as_array().unwrap().clone()
 }
 
@@ -59,8 +66,7 @@ const WORKERS: [&str; 6] = ["run", "--workers", "--allow", "spawn_worker", "--ne
 #[test]
 fn subagents_are_asked_about_one_after_another_and_each_answer_is_for_its_question() {
     for answers in ["ny", "yn"] {
-        let model = model_with_writing_subagents(&["a.txt", "b.txt"]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_server(model_with_writing_subagents(&["a.txt", "b.txt"]));
         let mut words = WORKERS.to_vec();
         words.splice(1..1, ["--on-deny", "continue"]);
         let mut run = home.on_terminal(&words);
@@ -77,15 +83,12 @@ fn subagents_are_asked_about_one_after_another_and_each_answer_is_for_its_questi
         for (path, expect) in written {
             assert_eq!(path.exists(), expect, "{path:?}\n{screen}");
         }
-        model.assert_clean();
     }
 }
 
 #[test]
 fn a_decision_elsewhere_takes_the_question_away() {
-    let model = model_that_writes(&["a.txt", "b.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt", "b.txt"]);
     assert_eq!(asked_path(&mut run), "a.txt");
     let first = pending(&home)[0]["call"].as_str().unwrap().to_owned();
     home.run(&["approvals", "approve", &first]).success();
@@ -101,8 +104,8 @@ fn a_decision_elsewhere_takes_the_question_away() {
 fn a_question_that_was_taken_away_leaves_the_next_line_to_others() {
     let (wait, key) = gate();
     let calls = Reply::calls([write_call("a.txt"), write_call("b.txt")]);
-    let model = FakeLlama::start([calls, Reply::text("half ").then_wait(wait).then_text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) =
+        TestHome::with_model([calls, Reply::text("half ").then_wait(wait).then_text("done")]);
     let mut run = home.on_terminal(&["run", "go"]);
     run.wait_for(QUESTION);
     home.run(&["approvals", "approve", "--all"]).success();
@@ -119,8 +122,7 @@ fn a_question_that_was_taken_away_leaves_the_next_line_to_others() {
 
 #[test]
 fn a_subagent_that_ends_takes_its_question_with_it() {
-    let model = model_with_writing_subagents(&["a.txt"]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(model_with_writing_subagents(&["a.txt"]));
     let config = home.read("config.toml");
     home.write("config.toml", &format!("{config}\n[workers]\nmax_seconds = 1\n"));
     let mut run = home.on_terminal(&WORKERS);
@@ -132,9 +134,7 @@ fn a_subagent_that_ends_takes_its_question_with_it() {
 
 #[test]
 fn nothing_is_asked_after_a_refusal_that_ends_the_run() {
-    let model = model_that_writes(&["a.txt", "b.txt", "c.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt", "b.txt", "c.txt"]);
     assert_eq!(asked_path(&mut run), "a.txt");
     run.type_keys("y\n");
     assert_eq!(asked_path(&mut run), "b.txt");
@@ -147,13 +147,10 @@ fn nothing_is_asked_after_a_refusal_that_ends_the_run() {
 
 #[test]
 fn the_end_of_input_is_a_refusal() {
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt"]);
     run.wait_for(QUESTION);
     run.type_keys("\x04");
-    let (code, screen) = run.end();
-    assert_eq!(code, 4, "{screen}");
+    let screen = run.ends_with(4);
     let error = "kontekst: refused";
     assert!(screen.lines().any(|line| line.starts_with(error)), "it has a line of its own: {screen}");
     assert!(!home.work_dir().join("a.txt").exists());
@@ -161,9 +158,7 @@ fn the_end_of_input_is_a_refusal() {
 
 #[test]
 fn the_model_reads_a_typed_reason() {
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (model, home, mut run) = run_that_writes(&["a.txt"]);
     run.wait_for(QUESTION);
     run.type_keys("use b.txt instead\n");
     assert_eq!(run.end().0, 0);
@@ -174,8 +169,8 @@ fn the_model_reads_a_typed_reason() {
 #[test]
 fn always_covers_the_tool_for_the_rest_of_the_run() {
     let calls = |paths: [&str; 2]| Reply::calls(paths.map(write_call));
-    let model = FakeLlama::start([calls(["a", "b"]), calls(["c", ".bashrc"]), Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) =
+        TestHome::with_model([calls(["a", "b"]), calls(["c", ".bashrc"]), Reply::text("done")]);
     let mut run = home.on_terminal(&["run", "go"]);
     assert_eq!(asked_path(&mut run), "a");
     run.type_keys("a\n");
@@ -195,8 +190,8 @@ const PAGER: &str = "trap 'echo interrupted' INT; trap 'echo pager ended; exit' 
 fn run_that_writes_much(pager: &str) -> (FakeLlama, TestHome, TerminalCommand) {
     let lines: String = (0..500).map(|number| format!("line {number}\n")).collect();
     let call = ("write_file", json!({"path": "a.txt", "content": lines}));
-    let model = FakeLlama::start([Reply::calls([call])]).always(|_| Reply::text("done"));
-    let home = TestHome::new(&model.url());
+    let (model, home) =
+        TestHome::with_server(FakeLlama::start([Reply::calls([call])]).always(|_| Reply::text("done")));
     let mut run = home.on_terminal_with(&["run", "go"], 80, &[("NO_COLOR", "1"), ("PAGER", pager)]);
     run.wait_for("lines hidden) type v to see all of it");
     run.wait_for(QUESTION);
@@ -218,8 +213,7 @@ fn v_shows_every_line_in_the_pager_and_asks_again() {
     assert_eq!(lines, (0..500).map(|number| number.to_string()).collect::<Vec<_>>(), "{shown}");
     assert_eq!(asked_path(&mut run), "a.txt");
     run.type_keys("y\n");
-    let (code, screen) = run.end();
-    assert_eq!(code, 0, "{screen}");
+    run.ends_with(0);
     assert!(home.work_dir().join("a.txt").exists());
 }
 
@@ -233,8 +227,7 @@ fn an_interrupt_that_ends_the_pager_does_not_end_the_run() {
     assert_eq!(asked_path(&mut run), "a.txt");
     // Now it is for the run again.
     run.type_keys("\x03");
-    let (code, screen) = run.end();
-    assert_eq!(code, 130, "{screen}");
+    run.ends_with(130);
     assert!(!home.work_dir().join("a.txt").exists());
 }
 
@@ -280,8 +273,7 @@ fn e_takes_the_reason_of_a_refusal_from_the_editor() {
     let editor = "n=$(cat $KONTEKST_HOME/times 2>/dev/null | wc -l); echo >> $KONTEKST_HOME/times; edit() { \
                   cat \"$1\" > $KONTEKST_HOME/shown; read key; [ $n = 1 ] && exit 3; \
                   [ $n = 0 ] || printf 'Use b.txt.\\n\\nIt is empty.\\n' >> \"$1\"; }; edit";
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(model_that_writes(&["a.txt"]));
     let mut run = home.on_terminal_with(&["run", "go"], 80, &[("NO_COLOR", "1"), ("EDITOR", editor)]);
     for expected in ["no reason was written, so nothing was decided", "the editor ended with exit status: 3"]
     {
@@ -295,8 +287,7 @@ fn e_takes_the_reason_of_a_refusal_from_the_editor() {
     }
     run.wait_for(QUESTION);
     run.type_keys("e\nq\n");
-    let (code, screen) = run.end();
-    assert_eq!(code, 0, "{screen}");
+    run.ends_with(0);
     let shown = home.read("shown");
     assert!(
         shown.starts_with("# ") && shown.contains("\n# write_file ") && shown.contains("path=\"a.txt\""),
@@ -311,8 +302,7 @@ fn e_takes_the_reason_of_a_refusal_from_the_editor() {
 
 #[test]
 fn without_an_editor_e_says_what_is_missing_and_asks_again() {
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(model_that_writes(&["a.txt"]));
     let variables = [("NO_COLOR", "1"), ("EDITOR", "/does/not/exist")];
     let mut run = home.on_terminal_with(&["run", "go"], 80, &variables);
     run.wait_for(QUESTION);
@@ -325,25 +315,20 @@ fn without_an_editor_e_says_what_is_missing_and_asks_again() {
 
 #[test]
 fn a_question_mark_explains_the_answers_and_asks_again() {
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt"]);
     run.wait_for(QUESTION);
     run.type_keys("?\n");
     run.wait_for("Refuse the call and end the run.");
     run.wait_for("other text  Refuse the call.");
     run.wait_for(QUESTION);
     run.type_keys("y\n");
-    let (code, screen) = run.end();
-    assert_eq!(code, 0, "{screen}");
+    run.ends_with(0);
     assert!(home.work_dir().join("a.txt").exists());
 }
 
 #[test]
 fn an_interrupt_at_the_question_cancels_the_run() {
-    let model = model_that_writes(&["a.txt", "b.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt", "b.txt"]);
     run.wait_for(QUESTION);
     run.type_keys("\x03");
     let (code, screen) = run.end();
@@ -354,11 +339,10 @@ fn an_interrupt_at_the_question_cancels_the_run() {
 #[test]
 fn what_was_typed_before_the_question_is_no_answer() {
     let (wait, key) = gate();
-    let model = FakeLlama::start([
+    let (_model, home) = TestHome::with_model([
         Reply::text("half ").then_wait(wait).then_calls([write_call("a.txt")]),
         Reply::text("done"),
     ]);
-    let home = TestHome::new(&model.url());
     let mut run = home.on_terminal(&["run", "go"]);
     run.wait_for("half ");
     // One whole line and the beginning of another.
@@ -367,31 +351,26 @@ fn what_was_typed_before_the_question_is_no_answer() {
     key.open();
     run.wait_for(QUESTION);
     run.type_keys("n\n");
-    let (code, screen) = run.end();
-    assert_eq!(code, 4, "{screen}");
+    run.ends_with(4);
     assert!(!home.work_dir().join("a.txt").exists());
 }
 
 #[test]
 fn the_rest_of_a_pasted_text_is_no_answer_to_the_next_question() {
-    let model = model_that_writes(&["a.txt", "b.txt"]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(model_that_writes(&["a.txt", "b.txt"]));
     let mut run = home.on_terminal(&["run", "--on-deny", "continue", "go"]);
     assert_eq!(asked_path(&mut run), "a.txt");
     run.type_keys("n\npasted as well\nand more");
     assert_eq!(asked_path(&mut run), "b.txt");
     run.type_keys("y\n");
-    let (code, screen) = run.end();
-    assert_eq!(code, 0, "{screen}");
+    run.ends_with(0);
     assert!(!home.work_dir().join("a.txt").exists() && home.work_dir().join("b.txt").exists());
     assert!(!model.chats()[1].to_string().contains("pasted"));
 }
 
 #[test]
 fn a_continued_process_shows_its_question_again() {
-    let model = model_that_writes(&["a.txt"]);
-    let home = TestHome::new(&model.url());
-    let mut run = home.on_terminal(&["run", "go"]);
+    let (_model, home, mut run) = run_that_writes(&["a.txt"]);
     assert_eq!(asked_path(&mut run), "a.txt");
     run.signal(Signal::STOP);
     run.signal(Signal::CONT);
@@ -422,7 +401,6 @@ fn a_run_says_that_it_waits_for_another_run_of_its_session() {
     assert_eq!(first.end().0, 0);
     let (code, screen) = second.end();
     assert!(code == 0 && screen.contains("second"), "{screen}");
-    model.assert_clean();
 }
 
 #[test]
@@ -430,8 +408,7 @@ fn a_server_that_asks_to_wait_is_waited_for() {
     let busy = Reply::raw(
         "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
     );
-    let model = FakeLlama::start([busy, Reply::text("here")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([busy, Reply::text("here")]);
     let mut run = home.on_terminal(&["run", "go"]);
     run.wait_for("and is asked again in 1s");
     let (code, screen) = run.end();
@@ -441,8 +418,7 @@ fn a_server_that_asks_to_wait_is_waited_for() {
 #[test]
 fn a_failed_call_is_shown_below_its_own_name() {
     let calls = Reply::calls([("read_file", json!({"path": "f"})), ("list_files", json!({"nothing": 1}))]);
-    let model = FakeLlama::start([calls, Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_server(FakeLlama::start([calls]).always(|_| Reply::text("done")));
     let stderr = home.run(&["run", "--auto-approve", "go"]).stderr;
     let lines: Vec<&str> = stderr.lines().collect();
     let failed = lines.iter().position(|line| line.contains("pattern")).expect(&stderr);
@@ -451,10 +427,8 @@ fn a_failed_call_is_shown_below_its_own_name() {
 
 #[test]
 fn json_on_a_terminal_escapes_what_the_terminal_acts_on() {
-    let model = FakeLlama::start([Reply::text("a\u{9b}31mb\u{202e}c\u{7f}d")]);
-    let home = TestHome::new(&model.url());
-    let (code, screen) = home.on_terminal(&["run", "--json", "go"]).end();
-    assert_eq!(code, 0, "{screen}");
+    let (_model, home) = TestHome::with_model([Reply::text("a\u{9b}31mb\u{202e}c\u{7f}d")]);
+    let screen = home.on_terminal(&["run", "--json", "go"]).ends_with(0);
     assert!(screen.contains(r"a\u009b31mb\u202ec\u007fd"), "{screen}");
     assert!(!screen.contains(['\u{9b}', '\u{202e}', '\u{7f}']), "{screen}");
 }
@@ -470,8 +444,7 @@ fn an_answer_in_markdown_is_formatted_on_a_terminal_and_stays_as_it_is_elsewhere
     };
     let home = TestHome::new(&model.url());
     for columns in [40, 200] {
-        let (code, screen) = home.on_terminal_with(&["run", "-q", "go"], columns, &[]).end();
-        assert_eq!(code, 0, "{screen}");
+        let screen = home.on_terminal_with(&["run", "-q", "go"], columns, &[]).ends_with(0);
         assert!(screen.contains("\x1b[1mTitle\x1b[0m\r\n") && screen.contains("• \x1b[1mbold"), "{screen:?}");
         assert!(!screen.contains("**") && screen.contains("──┼──") == screen.contains('│'), "{screen}");
         let found: Vec<&str> = screen.split_whitespace().filter(|word| word.starts_with('w')).collect();
@@ -487,5 +460,4 @@ fn an_answer_in_markdown_is_formatted_on_a_terminal_and_stays_as_it_is_elsewhere
     assert_eq!(home.run(&["run", "-q", "go"]).success(), format!("{answer}\n"));
     let formatted = home.run(&["run", "-q", "--color", "always", "go"]).success();
     assert!(formatted.starts_with("\x1b[1mTitle\x1b[0m\n\n• "), "{formatted:?}");
-    model.assert_clean();
 }

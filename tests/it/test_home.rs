@@ -13,6 +13,9 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::fake_llama::{FakeLlama, Reply};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_kontekst");
 
@@ -44,6 +47,17 @@ impl TestHome {
     /// Returns a home whose daemon uses the model server at `endpoint` and listens only on its unix socket.
     pub(crate) fn new(endpoint: &str) -> Self {
         Self::with_config(&format!("provider = \"endpoint\"\nendpoint = \"{endpoint}\"\nbind = \"off\"\n"))
+    }
+
+    /// Starts a model server that answers with `script`, and returns it with a home whose daemon uses it.
+    pub(crate) fn with_model(script: impl IntoIterator<Item = Reply>) -> (FakeLlama, Self) {
+        Self::with_server(FakeLlama::start(script))
+    }
+
+    /// Returns a model server with a home whose daemon uses it.
+    pub(crate) fn with_server(model: FakeLlama) -> (FakeLlama, Self) {
+        let home = Self::new(&model.url());
+        (model, home)
     }
 
     pub(crate) fn with_config(config: &str) -> Self {
@@ -96,6 +110,18 @@ impl TestHome {
 
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         wait_with_output(self.spawn(words))
+    }
+
+    /// Runs a command that succeeds and prints JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.run(words).success()).unwrap()
+    }
+
+    /// Runs a command that succeeds and prints an event in each line.
+    #[track_caller]
+    pub(crate) fn events(&self, words: &[&str]) -> Vec<Value> {
+        self.run(words).success().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Runs a command with `input` on a pipe.

@@ -37,14 +37,13 @@ fn content(home: &TestHome, name: &str) -> String {
 }
 
 fn listed(home: &TestHome) -> Vec<Value> {
-    let listed: Value = serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
+    let listed = home.json(&["undo", "--list", "--json"]);
     listed["runs"].as_array().unwrap().clone()
 }
 
 #[test]
 fn the_last_run_is_taken_back_and_then_the_one_before() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     put(&home, "f", "one\n");
     fs::set_permissions(home.work_dir().join("f"), fs::Permissions::from_mode(0o755)).unwrap();
     run(&home, &model, "first", &[edit("f", "one", "two"), write("new/g", "g\n")]);
@@ -76,13 +75,11 @@ fn the_last_run_is_taken_back_and_then_the_one_before() {
     home.run(&["undo", "--yes", id]).success();
     assert_eq!(content(&home, "f"), "two\n");
     assert_eq!(content(&home, "new/g"), "g\n");
-    model.assert_clean();
 }
 
 #[test]
 fn a_file_that_has_changed_since_stays_and_the_exit_status_says_so() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     put(&home, "f", "one\n");
     put(&home, "g", "one\n");
     run(&home, &model, "go", &[edit("f", "one", "two"), edit("g", "one", "two")]);
@@ -96,8 +93,7 @@ fn a_file_that_has_changed_since_stays_and_the_exit_status_says_so() {
 
 #[test]
 fn one_call_is_taken_back_by_its_id() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     run(&home, &model, "go", &[write("f", "f\n"), write("g", "g\n")]);
     let calls = listed(&home)[0]["calls"].as_array().unwrap().clone();
     assert_eq!(calls[1]["paths"], json!(["g"]));
@@ -110,8 +106,7 @@ fn one_call_is_taken_back_by_its_id() {
 
 #[test]
 fn another_directory_of_the_same_path_is_left_alone() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     run(&home, &model, "go", &[write("f", "f\n")]);
     let id = listed(&home)[0]["run"].as_str().unwrap().to_owned();
     // The old directory keeps its number while it exists.
@@ -126,8 +121,7 @@ fn another_directory_of_the_same_path_is_left_alone() {
 #[test]
 fn the_terminal_is_asked_and_the_run_says_what_it_changed() {
     let calls = Reply::calls([write("f", "f\n")]);
-    let model = FakeLlama::start([calls, Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([calls, Reply::text("done")]);
     let (code, screen) = home.on_terminal(&["run", "--auto-approve", "go"]).end();
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("changed f; `kontekst undo` takes it back"), "{screen}");
@@ -147,8 +141,7 @@ fn command(line: &str) -> (&'static str, Value) {
 
 #[test]
 fn without_a_question_no_older_run_is_taken_back() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     run(&home, &model, "first", &[write("f", "f\n")]);
     run(&home, &model, "second", &[command("mkdir d && rmdir d")]);
     let refused = home.run(&["undo", "--yes"]);
@@ -164,8 +157,7 @@ fn without_a_question_no_older_run_is_taken_back() {
 
 #[test]
 fn an_undo_that_left_something_is_the_next_one_again() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([]);
     put(&home, "f", "one\n");
     run(&home, &model, "go", &[edit("f", "one", "two")]);
     put(&home, "f", "mine\n");
@@ -178,8 +170,7 @@ fn an_undo_that_left_something_is_the_next_one_again() {
 #[test]
 fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
     let calls = Reply::calls([write("f", "\u{1b}]0;title\u{7}\u{9b}31m\n")]);
-    let model = FakeLlama::start([calls, Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([calls, Reply::text("done")]);
     home.run(&["run", "-q", "--auto-approve", "go \u{1b}[31mred"]).success();
     let shown = home.run(&["undo"]).stdout;
     assert!(shown.contains("\\u{1b}]0;title\\u{7}\\u{9b}31m"), "{shown}");
@@ -189,12 +180,11 @@ fn escape_sequences_of_a_model_do_not_reach_the_terminal() {
 /// A daemon that is killed at any moment leaves files that are old or new, and an undo that works.
 #[test]
 fn a_killed_daemon_leaves_what_can_be_taken_back() {
-    let model = FakeLlama::start([]).always(|request| {
+    let (_model, home) = TestHome::with_server(FakeLlama::start([]).always(|request| {
         let messages = request.body["messages"].as_array().unwrap();
         let calls = (0..40).map(|n| edit(&format!("f{n}"), "old", "new"));
         if messages.last().unwrap()["role"] == "user" { Reply::calls(calls) } else { Reply::text("done") }
-    });
-    let home = TestHome::new(&model.url());
+    }));
     let mut random = Random::new(7);
     for _ in 0..rounds(4, 50) {
         for n in 0..40 {

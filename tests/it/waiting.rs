@@ -35,8 +35,7 @@ fn a_silent_server_is_named() {
     let silent: [(Reply, Box<dyn FnOnce()>); 2] =
         [(before_the_head, Box::new(move || drop(release))), (after_the_head, Box::new(move || key.open()))];
     for (reply, let_answer) in silent {
-        let model = FakeLlama::start([reply]);
-        let home = TestHome::new(&model.url());
+        let (model, home) = TestHome::with_model([reply]);
         let mut run = home.on_terminal(&["run", "go"]);
         run.wait_for("starting the daemon");
         run.wait_for("waiting for the first token of ");
@@ -46,7 +45,6 @@ fn a_silent_server_is_named() {
         let_answer();
         run.wait_for("the answer");
         assert_wiped(run, "the answer\nno file was changed");
-        model.assert_clean();
     }
 }
 
@@ -82,8 +80,7 @@ fn reading_thinking_and_writing_have_their_own_words() {
         .then_delta(&json!({"tool_calls": [rest_of_call]}))
         .finish("tool_calls");
     let answer = Reply::text("It is\n").then_wait(gate()).then_text("empty.");
-    let model = FakeLlama::start([call, answer]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([call, answer]);
     let mut run = home.on_terminal(&["run", "go"]);
     for line in [
         "reading the prompt: 256 of 1024 tokens (25 %)",
@@ -94,17 +91,17 @@ fn reading_thinking_and_writing_have_their_own_words() {
         run.wait_for(line);
         keys.next().unwrap().open();
     }
-    let (code, screen) = run.end();
-    assert_eq!(code, 0, "{screen}");
+    let screen = run.ends_with(0);
     assert!(screen.contains("I look.\r\n") && screen.contains("It is\r\n"), "{screen}");
     assert!(screen.ends_with("\r\x1b[Kempty.\r\nno file was changed\r\n"), "{screen:?}");
-    model.assert_clean();
 }
 
 #[test]
 fn a_model_that_is_loaded_is_named() {
-    let model = FakeLlama::with(Setup { loading: true, ..Setup::default() }, [Reply::text("loaded")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::with(
+        Setup { loading: true, ..Setup::default() },
+        [Reply::text("loaded")],
+    ));
     let mut run = home.on_terminal(&["run", "go"]);
     run.wait_for("loading ");
     model.finish_loading();
@@ -117,8 +114,7 @@ fn a_busy_session_differs_from_a_busy_model() {
     let (gate, key) = gate();
     let setup = Setup { slots: 1, ..Setup::default() };
     let replies = [Reply::text("").then_wait(gate).then_text("first"), Reply::text("a"), Reply::text("b")];
-    let model = FakeLlama::with(setup, replies);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_server(FakeLlama::with(setup, replies));
     let mut first = home.on_terminal(&["run", "--session", "one", "go"]);
     model.wait_for_chats(1);
     let mut in_session = home.on_terminal(&["run", "--session", "one", "go"]);
@@ -128,17 +124,14 @@ fn a_busy_session_differs_from_a_busy_model() {
     key.open();
     first.wait_for("first");
     for run in [first, in_session, in_queue] {
-        let (code, screen) = run.end();
-        assert_eq!(code, 0, "{screen}");
+        run.ends_with(0);
     }
-    model.assert_clean();
 }
 
 #[test]
 fn a_chat_says_what_it_waits_for() {
     let (gate, key) = gate();
-    let model = FakeLlama::start([Reply::text("").then_wait(gate).then_text("the answer")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("").then_wait(gate).then_text("the answer")]);
     let variables = [("NO_COLOR", "1"), ("TERM", "xterm")];
     let mut chat = home.on_terminal_with(&["chat"], 40, &variables);
     chat.wait_for("> ");
@@ -156,8 +149,7 @@ fn a_chat_says_what_it_waits_for() {
 fn in_a_pipe_only_a_verbose_run_says_it_and_in_lines() {
     for (option, expect) in [("--verbose", true), ("--raw", false), ("--quiet", false)] {
         let (release, wait) = mpsc::channel::<()>();
-        let model = FakeLlama::start([Reply::text("answer").after(move |_| _ = wait.recv())]);
-        let home = TestHome::new(&model.url());
+        let (model, home) = TestHome::with_model([Reply::text("answer").after(move |_| _ = wait.recv())]);
         let mut run = home.spawn(&["run", option, "go"]);
         let mut stderr = BufReader::new(run.stderr.take().unwrap());
         let mut text = String::new();
@@ -178,11 +170,10 @@ fn in_a_pipe_only_a_verbose_run_says_it_and_in_lines() {
 #[test]
 fn json_has_events_for_it() {
     let call = json!({"pattern": "x".repeat(100)});
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         Reply::deltas([]).then_progress(5, 10).then_calls([("list_files", call)]),
         Reply::text("done"),
     ]);
-    let home = TestHome::new(&model.url());
     let output = home.run(&["run", "--json", "go"]).success();
     for expect in [
         format!("{{\"model\":\"fake.gguf\",\"server\":\"{}\",\"type\":\"requested\"}}", model.address()),
@@ -196,14 +187,12 @@ fn json_has_events_for_it() {
 #[test]
 fn a_terminal_that_draws_nothing_again_gets_lines() {
     let (release, wait) = mpsc::channel::<()>();
-    let model = FakeLlama::start([Reply::text("answer").after(move |_| _ = wait.recv())]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([Reply::text("answer").after(move |_| _ = wait.recv())]);
     let mut run = home.on_terminal_with(&["run", "go"], 80, &[("TERM", "dumb")]);
     run.wait_for("waiting for the first token of ");
     run.wait_for("\r\n");
     drop(release);
     run.wait_for("answer");
-    let (code, screen) = run.end();
-    assert_eq!(code, 0);
+    let screen = run.ends_with(0);
     assert!(!screen.contains('\x1b'), "{screen:?}");
 }

@@ -249,16 +249,15 @@ def logits(vocabulary):
     return table
 
 
-def write(path, layers, feed_forward):
-    """Further layers of zeros do not change an answer. They make it slow."""
+def write(path):
     vocabulary = Vocabulary(train("\n".join([*SENTENCES, *CALLS, SCHEMA])))
-    size, heads, width = len(vocabulary.tokens), 2, 32
+    size, heads, width, feed_forward = len(vocabulary.tokens), 2, 32, 32
     out = gguf.GGUFWriter(path, "llama")
     out.add_name("tiny")
     out.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     out.add_context_length(32768)
     out.add_embedding_length(size)
-    out.add_block_count(layers)
+    out.add_block_count(1)
     out.add_feed_forward_length(feed_forward)
     out.add_head_count(heads)
     out.add_head_count_kv(1)
@@ -284,23 +283,22 @@ def write(path, layers, feed_forward):
     def full(name, array):
         out.add_tensor(name, array.astype(numpy.float32))
 
-    # Every token embedding is a unit vector, the layers add zeros, and the output matrix is the transition table.
+    # Every token embedding is a unit vector, the layer adds zeros, and the output matrix is the transition table.
     half("token_embd.weight", numpy.eye(size))
     full("output_norm.weight", numpy.full(size, 1 / math.sqrt(size)))
     half("output.weight", logits(vocabulary).T.copy())
-    for layer in range(layers):
-        for name in ("attn_norm", "ffn_norm"):
-            full(f"blk.{layer}.{name}.weight", numpy.ones(size))
-        for name, shape in {
-            "attn_q": (heads * width, size),
-            "attn_k": (width, size),
-            "attn_v": (width, size),
-            "attn_output": (size, heads * width),
-            "ffn_gate": (feed_forward, size),
-            "ffn_up": (feed_forward, size),
-            "ffn_down": (size, feed_forward),
-        }.items():
-            half(f"blk.{layer}.{name}.weight", numpy.zeros(shape))
+    for name in ("attn_norm", "ffn_norm"):
+        full(f"blk.0.{name}.weight", numpy.ones(size))
+    for name, shape in {
+        "attn_q": (heads * width, size),
+        "attn_k": (width, size),
+        "attn_v": (width, size),
+        "attn_output": (size, heads * width),
+        "ffn_gate": (feed_forward, size),
+        "ffn_up": (feed_forward, size),
+        "ffn_down": (size, feed_forward),
+    }.items():
+        half(f"blk.0.{name}.weight", numpy.zeros(shape))
     out.write_header_to_file()
     out.write_kv_data_to_file()
     out.write_tensors_to_file()
@@ -310,10 +308,7 @@ def write(path, layers, feed_forward):
 def main():
     parser = argparse.ArgumentParser(description="Writes a tiny model that llama-server loads.")
     parser.add_argument("path")
-    parser.add_argument("--layers", type=int, default=1)
-    parser.add_argument("--feed-forward", type=int, default=32)
-    arguments = parser.parse_args()
-    write(arguments.path, arguments.layers, arguments.feed_forward)
+    write(parser.parse_args().path)
 
 
 if __name__ == "__main__":

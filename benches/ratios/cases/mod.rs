@@ -1,9 +1,7 @@
 //! The cases, cheapest first. Each sets up its own [`Fixture`](crate::fixture::Fixture) and returns a row for each goal.
 
 mod chat;
-mod cold_start;
 mod idle;
-pub(crate) mod llama;
 pub(crate) mod memory;
 mod oneshot;
 mod parallel;
@@ -23,7 +21,6 @@ pub(crate) struct Case {
 pub(crate) const ALL: &[Case] = &[
     Case { name: "start", run: start::run },
     Case { name: "oneshot", run: oneshot::run },
-    Case { name: "cold start", run: cold_start::run },
     Case { name: "stream", run: stream::run },
     Case { name: "chat", run: chat::run },
     Case { name: "stdin", run: stdin::run },

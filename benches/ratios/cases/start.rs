@@ -1,4 +1,4 @@
-//! The start of the program, measured with `--version`.
+//! The start of the program, measured with `--version`, and a run that has to start the daemon first.
 
 use super::{LARGE_WINDOW, in_turn};
 use crate::{
@@ -16,5 +16,14 @@ pub(super) fn run(options: &Options) -> Result<Vec<Row>, Failure> {
             Ok(process::run(fixture.home.kontekst(&["--version"]))?.wall())
         }],
     )?;
-    Ok(vec![Row::ratio("--version", median(&kontekst)?, median(&curl)?, 0.12, "x curl")])
+    let version = Row::ratio("--version", median(&kontekst)?, median(&curl)?, 0.12, "x curl");
+    let [curl, kontekst] = in_turn(
+        options.rounds,
+        [&mut || Ok(process::run(fixture.ask_curl("t1d0", "say hello"))?.wall()), &mut || {
+            fixture.home.stop_daemon()?;
+            Ok(process::run(fixture.ask_kontekst("t1d0", "say hello"))?.wall())
+        }],
+    )?;
+    let starts = "one-shot that starts the daemon";
+    Ok(vec![version, Row::ratio(starts, median(&kontekst)?, median(&curl)?, 0.7, "x curl")])
 }

@@ -131,11 +131,6 @@ impl Task {
         self
     }
 
-    /// Returns true if the task needs what only kontekst has.
-    pub(crate) fn needs_kontekst(&self) -> bool {
-        !self.config.is_empty() || !self.check.is_empty()
-    }
-
     /// Expects that every `old` in a file has become `new`.
     pub(crate) fn replaces(self, path: &str, old: &str, new: &str) -> Self {
         let text = self.files.0.get(path).map_or_else(String::new, |text| text.replace(old, new));

@@ -120,17 +120,3 @@ pub(super) async fn drain_run<S: EventEncoder>(mut run: Run, encoder: &mut S) {
         out.clear();
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_cannot_break_out_of_its_event() {
-        let mut out = Vec::new();
-        text(&mut out, "content", " a\nb\r\nc\revent: done\rdata: true\r\r\\n😀");
-        let wire = String::from_utf8(out).unwrap();
-        assert_eq!(wire, "event: content\ndata:  a\\nb\\r\\nc\\revent: done\\rdata: true\\r\\r\\n😀\n\n");
-        assert!(!wire.contains('\r'));
-    }
-}

@@ -128,26 +128,14 @@ mod tests {
         std::os::unix::fs::symlink(".env", dir.path().join("notes.txt")).unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
         let effect = |path: &str| of_file(work_dir.workspace(), &work_dir.workspace().path(path).unwrap());
-        for path in [
-            ".env",
-            "notes.txt",
-            "sub/.env.local",
-            "prod.env",
-            ".git/config",
-            ".ssh/config",
-            "id_rsa",
-            "deploy/id_ed25519.pub",
-            "tls/server.key",
-            "cert.PEM",
-            "Credentials.json",
-            "secrets.yaml",
-            ".netrc",
-            ".git-credentials",
-            "terraform.tfstate",
-            "token.txt",
-            "etc/shadow",
+        #[rustfmt::skip]
+        let paths = [
+            ".env", "notes.txt", "sub/.env.local", "prod.env", ".git/config", ".ssh/config", "id_rsa",
+            "deploy/id_ed25519.pub", "tls/server.key", "cert.PEM", "Credentials.json", "secrets.yaml",
+            ".netrc", ".git-credentials", "terraform.tfstate", "token.txt", "etc/shadow",
             ".github/workflows/ci.yml",
-        ] {
+        ];
+        for path in paths {
             assert_eq!(effect(path), Effect::Unknown, "{path}");
         }
         for path in

@@ -9,7 +9,7 @@ use kontekst_agent::{
 use kontekst_core::{CallId, RunId};
 use serde_json::json;
 
-use super::{TestCore, event_names, events_until, run_to_end, scripted_provider::Step};
+use super::{TestCore, event_names, proposed_calls, run_to_end, scripted_provider::Step};
 use crate::hostile_input::rounds;
 
 fn write_step() -> Step {
@@ -23,8 +23,7 @@ fn deny(call: &CallId) -> Command {
 /// Starts a run and waits until its one call is proposed.
 async fn proposed(test: &TestCore) -> (Run, CallId) {
     let mut run = test.start(test.request("write"));
-    let events = events_until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
-    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    let calls = proposed_calls(&mut run).await;
     (run, calls[0].call.id.clone())
 }
 

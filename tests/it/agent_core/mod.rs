@@ -18,7 +18,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use kontekst_agent::{
     AgentCore, History, Prompt, Run, StartRun, ToolOptions,
-    protocol::{Command, Event, Outcome},
+    protocol::{Command, Event, Outcome, ProposedCall},
 };
 use kontekst_core::{Message, OwnListeners, SessionId};
 use kontekst_store::{
@@ -148,6 +148,14 @@ async fn events_until(run: &mut Run, is_last: impl Fn(&Event) -> bool) -> Vec<Ev
         }
     }
     panic!("the run ended first: {events:?}");
+}
+
+/// Reads the events up to the next calls that wait for a decision.
+async fn proposed_calls(run: &mut Run) -> Vec<ProposedCall> {
+    match events_until(run, |event| matches!(event, Event::ToolsProposed(_))).await.pop() {
+        Some(Event::ToolsProposed(calls)) => calls,
+        other => unreachable!("{other:?}"),
+    }
 }
 
 /// Returns the names of the events, for comparing their order. Each run ends with its facts, which have tests of their own.

@@ -9,7 +9,7 @@ use kontekst_store::subagent_log::{FailureCause, SubagentEvent, SubagentEventKin
 use serde_json::{Value, json};
 
 use super::{
-    TestCore, event_names, events_until, run_to_end,
+    TestCore, event_names, events_until, proposed_calls, run_to_end,
     scripted_provider::{ScriptedProvider, Step},
 };
 use crate::wait::wait_until_async;
@@ -107,31 +107,10 @@ async fn a_subagent_answers_and_is_stored_and_logged() {
     test.write("f", "text\n");
     let events = test.run(request(&test)).await;
     assert_eq!(
-        event_names(&events),
-        [
-            "started",
-            "turn_completed",
-            "proposed",
-            "decided",
-            "tool_started",
-            "worker",
-            "worker",
-            "worker",
-            "proposed",
-            "decided",
-            "worker",
-            "worker",
-            "worker",
-            "worker",
-            "worker",
-            "tool_done",
-            "tools_completed",
-            "text",
-            "text",
-            "text",
-            "turn_completed",
-            "completed"
-        ]
+        event_names(&events).join(" "),
+        "started turn_completed proposed decided tool_started worker worker worker proposed decided \
+         worker worker worker worker worker tool_done tools_completed text text text turn_completed \
+         completed"
     );
     let log = logged_events(&test).await;
     assert_eq!(
@@ -418,8 +397,7 @@ async fn a_subagent_on_another_server_is_flagged() {
     ])]);
     test.agent("cloud", "endpoint = \"https://models.example\"\n");
     let mut run = test.start(request(&test));
-    let events = events_until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
-    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    let calls = proposed_calls(&mut run).await;
     let caution = calls[0].caution.as_ref().unwrap();
     assert!(caution.contains("https://models.example"), "{caution}");
     assert_eq!((calls[0].preview.as_str(), &calls[1].caution), ("x", &None));
@@ -428,8 +406,7 @@ async fn a_subagent_on_another_server_is_flagged() {
     let test = TestCore::new([Step::Call(vec![spawn_call(json!({"prompt": "x", "agent": "default"}))])]);
     test.agent("cloud", "endpoint = \"https://models.example\"\n");
     let mut run = test.start(StartRun { agent: "cloud".into(), ..request(&test) });
-    let events = events_until(&mut run, |event| matches!(event, Event::ToolsProposed(_))).await;
-    let Some(Event::ToolsProposed(calls)) = events.last() else { unreachable!() };
+    let calls = proposed_calls(&mut run).await;
     assert!(calls[0].caution.is_some());
 }
 

@@ -5,7 +5,6 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::event_types;
 use crate::test_home::{Output, TestHome};
 
 const NOTES: &str = "buy apples\ncall Ada\nfix the roof\n";
@@ -22,84 +21,6 @@ pub(super) fn home() -> TestHome {
 
 fn ask(home: &TestHome, prompt: &str) -> Output {
     home.run(&["run", "--new", "--auto-approve", prompt])
-}
-
-/// Runs a prompt that leads to exactly one tool call. Returns the name and the arguments of the call.
-#[track_caller]
-fn call(home: &TestHome, prompt: &str) -> (String, Value) {
-    let stdout = home.run(&["run", "--new", "--json", "--auto-approve", prompt]).success();
-    let events: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let proposed: Vec<&Value> = events.iter().filter(|event| event["type"] == "tools_proposed").collect();
-    assert_eq!(proposed.len(), 1, "{prompt}: {stdout}");
-    assert_eq!(event_types(&events).last(), Some(&"completed"));
-    let call = &proposed[0]["calls"][0];
-    let arguments = serde_json::from_str(call["arguments_json"].as_str().unwrap()).unwrap();
-    (call["name"].as_str().unwrap().to_owned(), arguments)
-}
-
-#[test]
-fn it_reads_a_file_and_says_what_is_in_it() {
-    let home = home();
-    for prompt in ["read notes.txt", "show me notes.txt", "what does notes.txt say?"] {
-        let answer = ask(&home, prompt).success();
-        assert!(answer.contains("notes.txt") && answer.contains("buy apples"), "{prompt}: {answer}");
-    }
-    assert_eq!(
-        call(&home, "show lines 1 to 2 of notes.txt"),
-        ("read_file".to_owned(), serde_json::json!({"path": "notes.txt", "start_line": 1, "end_line": 2}))
-    );
-}
-
-#[test]
-fn it_lists_files() {
-    let home = home();
-    let answer = ask(&home, "list the files here").success();
-    for name in ["notes.txt", "README.md"] {
-        assert!(answer.contains(name), "{answer}");
-    }
-    let (name, arguments) = call(&home, "list all markdown files in docs");
-    assert_eq!((name.as_str(), &arguments["pattern"]), ("list_files", &"docs/*.md".into()));
-}
-
-#[test]
-fn it_writes_a_file() {
-    let home = home();
-    ask(&home, "write \"a b\" to c.txt").success();
-    assert_eq!(fs::read_to_string(home.work_dir().join("c.txt")).unwrap(), "a b\n");
-}
-
-#[test]
-fn it_changes_a_file() {
-    let home = home();
-    ask(&home, "replace \"apples\" with \"pears\" in notes.txt").success();
-    assert_eq!(
-        fs::read_to_string(home.work_dir().join("notes.txt")).unwrap(),
-        "buy pears\ncall Ada\nfix the roof\n"
-    );
-}
-
-#[test]
-fn it_uses_data_from_a_pipe() {
-    let home = home();
-    for prompt in ["read notes.txt", "read the second one", "read the last one"] {
-        let output = home.run_with(&["run", "--new", "--auto-approve", prompt], b"README.md\nnotes.txt\n");
-        let answer = output.success();
-        assert!(answer.contains("buy apples\ncall Ada\nfix the roof"), "{prompt}: {answer}");
-    }
-}
-
-#[test]
-fn a_tool_that_fails_is_reported() {
-    let home = home();
-    let answer = ask(&home, "read missing.txt").success();
-    assert!(answer.contains("missing.txt") && !answer.contains("buy"), "{answer}");
-}
-
-#[test]
-fn nothing_is_done_without_approval() {
-    let home = home();
-    home.run(&["run", "--new", "write \"a b\" to c.txt"]).fails(3);
-    assert!(!home.work_dir().join("c.txt").exists());
 }
 
 #[test]

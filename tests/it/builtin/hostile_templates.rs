@@ -111,24 +111,10 @@ fn random_template(random: &mut Random) -> String {
         "messages",
         "messages[0].content",
     ];
+    #[rustfmt::skip]
     const FILTERS: [&str; 18] = [
-        "tojson",
-        "list",
-        "length",
-        "join(',')",
-        "join(ns.y)",
-        "replace('a', ns.y)",
-        "string",
-        "sort",
-        "unique",
-        "reverse",
-        "items",
-        "upper",
-        "batch(3)",
-        "slice(3)",
-        "indent(9)",
-        "first",
-        "last",
+        "tojson", "list", "length", "join(',')", "join(ns.y)", "replace('a', ns.y)", "string", "sort",
+        "unique", "reverse", "items", "upper", "batch(3)", "slice(3)", "indent(9)", "first", "last",
         "trim",
     ];
     fn expression(random: &mut Random, depth: usize) -> String {

@@ -1,7 +1,6 @@
 //! The built-in engine, driven by the real binary: real inference without any other server.
 
 mod default_model;
-mod doors;
 mod hostile_templates;
 mod readme;
 mod routing;
@@ -42,12 +41,6 @@ fn home() -> TestHome {
     home_with("")
 }
 
-#[track_caller]
-fn events(home: &TestHome, words: &[&str]) -> Vec<Value> {
-    let stdout = home.run(words).success();
-    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 fn event_types(events: &[Value]) -> Vec<&str> {
     let mut types: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     types.retain(|kind| !matches!(*kind, "prefill" | "loading" | "writing"));
@@ -56,7 +49,7 @@ fn event_types(events: &[Value]) -> Vec<&str> {
 }
 
 fn status(home: &TestHome) -> Value {
-    serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap()
+    home.json(&["status", "--json"])
 }
 
 /// Returns the cached tokens and the prompt tokens of each turn.
@@ -79,57 +72,30 @@ fn a_model_answers_and_stdout_has_the_answer_only() {
 #[test]
 fn a_tool_is_called_and_its_result_read_without_reading_the_prompt_again() {
     let home = home();
-    let events = events(&home, &["run", "--json", "--auto-approve", "!tool"]);
+    let events = home.events(&["run", "--json", "--auto-approve", "!tool"]);
     assert_eq!(
-        event_types(&events),
-        [
-            "started",
-            "turn_completed",
-            "tools_proposed",
-            "tool_started",
-            "tool_completed",
-            "tools_completed",
-            "token",
-            "turn_completed",
-            "facts",
-            "completed"
-        ]
+        event_types(&events).join(" "),
+        "started turn_completed tools_proposed tool_started tool_completed tools_completed token \
+         turn_completed facts completed"
     );
     let find = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
     assert_eq!(find("tools_proposed")["calls"][0]["arguments_json"], "{\"path\": \"README.md\"}");
     assert!(find("tool_completed")["output"].as_str().unwrap().contains("# A readme"));
     assert_eq!(events.last().unwrap()["content"], "It works.");
+    let shown: Vec<_> = events.iter().filter(|event| event["type"] == "token").collect();
+    assert!(!shown.iter().any(|event| event.to_string().contains('<')), "markup of the call: {shown:?}");
     let turns = cached(&events);
     assert_eq!(turns[0].0, 0);
     assert!(turns[1].0 >= turns[0].1, "the second turn reads only what is new: {turns:?}");
 }
 
 #[test]
-fn tool_call_markup_never_appears_in_the_answer() {
-    let home = home();
-    let events = events(&home, &["run", "--json", "--auto-approve", "!tool"]);
-    let shown: Vec<_> = events.iter().filter(|event| event["type"] == "token").collect();
-    assert!(!shown.iter().any(|event| event.to_string().contains('<')), "{shown:?}");
-}
-
-#[test]
 fn reasoning_is_separated_from_the_answer() {
     let home = home();
-    let events = events(&home, &["run", "--json", "!think"]);
+    let events = home.events(&["run", "--json", "!think"]);
     let last = events.last().unwrap();
     assert_eq!((&last["reasoning"], &last["content"]), (&"Let me see.".into(), &"It works.".into()));
     assert!(events.iter().any(|event| event["type"] == "reasoning"));
-}
-
-#[test]
-fn without_a_terminal_a_call_is_denied_and_the_denial_can_go_to_the_model() {
-    let home = home();
-    // Its name shows that reading it needs an approval.
-    let readme = home.work_dir().join("README.md");
-    fs::rename(&readme, home.work_dir().join(".env")).unwrap();
-    std::os::unix::fs::symlink(".env", &readme).unwrap();
-    assert!(home.run(&["run", "!tool"]).fails(3).contains("--allow"));
-    assert_eq!(home.run(&["run", "--new", "--on-deny", "continue", "!tool"]).success(), "It works.\n");
 }
 
 #[test]
@@ -145,7 +111,7 @@ fn an_answer_is_held_to_a_schema_also_after_a_call() {
 #[test]
 fn a_malformed_call_is_repeated_with_a_grammar() {
     let home = home();
-    let events = events(&home, &["run", "--json", "--auto-approve", "!broken"]);
+    let events = home.events(&["run", "--json", "--auto-approve", "!broken"]);
     let proposed = events.iter().find(|event| event["type"] == "tools_proposed").unwrap();
     let arguments: Value =
         serde_json::from_str(proposed["calls"][0]["arguments_json"].as_str().unwrap()).unwrap();
@@ -156,8 +122,8 @@ fn a_malformed_call_is_repeated_with_a_grammar() {
 #[test]
 fn a_continued_session_uses_the_cached_prompt() {
     let home = home();
-    let first = cached(&events(&home, &["run", "--json", "one"]));
-    let second = cached(&events(&home, &["run", "-c", "--json", "two"]));
+    let first = cached(&home.events(&["run", "--json", "one"]));
+    let second = cached(&home.events(&["run", "-c", "--json", "two"]));
     assert!(second[0].0 >= first[0].1, "{first:?} {second:?}");
     let shown = home.run(&["sessions", "show", "--json"]).success();
     assert!(shown.contains("one") && shown.contains("two") && shown.contains("It works."), "{shown}");
@@ -167,8 +133,8 @@ fn a_continued_session_uses_the_cached_prompt() {
 fn a_new_session_reuses_the_shared_prompt_prefix() {
     let home = home();
     home.write("agents/default/agent.md", &"You are a test. ".repeat(40));
-    let first = cached(&events(&home, &["run", "--json", "--new", "one"]));
-    let second = cached(&events(&home, &["run", "--json", "--new", "two"]));
+    let first = cached(&home.events(&["run", "--json", "--new", "one"]));
+    let second = cached(&home.events(&["run", "--json", "--new", "two"]));
     assert_eq!(first[0].0, 0);
     assert!(second[0].0 > 600, "{first:?} {second:?}");
 }

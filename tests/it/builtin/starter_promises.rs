@@ -1,11 +1,12 @@
-//! The promises of docs/models.md about the starter model: plain requests, and what each of them does.
+//! The promises of docs/models.md about the starter model: plain requests, and what each of them does, which is nothing else.
 
-use std::fs;
-
-use super::{default_model::home, starter_probes::restore};
+use super::{
+    default_model::home,
+    starter_probes::{restore, tree},
+};
 
 enum Does {
-    /// The file has this content afterwards.
+    /// The file has this content afterwards, and no other file is changed.
     Leaves(&'static str, &'static str),
     /// The answer contains this.
     Says(&'static str),
@@ -79,7 +80,7 @@ const PLAIN: &[(&str, Does)] = &[
     ("touch out.txt", Leaves("out.txt", "")),
     ("empty notes.txt", Leaves("notes.txt", "")),
     ("clear notes.txt", Leaves("notes.txt", "")),
-    ("truncate notes.txt", Leaves("notes.txt", "")),
+    ("truncate list.txt", Leaves("list.txt", "")),
     ("replace \"apples\" with \"pears\" in notes.txt", Leaves("notes.txt", PEARS)),
     ("replace apples with pears in notes.txt", Leaves("notes.txt", PEARS)),
     ("change \"apples\" to \"pears\" in notes.txt", Leaves("notes.txt", PEARS)),
@@ -129,15 +130,17 @@ fn plain_requests_do_what_they_say() {
         PLAIN.iter().map(|case| (&b""[..], case)).chain(PIPED.iter().map(|case| (LINES.as_bytes(), case)));
     for (input, (request, does)) in cases {
         restore(&home);
+        let mut expected = tree(&home.work_dir());
         let output = home.run_with(&["run", "--new", "--auto-approve", request], input);
         let is_right = match does {
             Leaves(name, text) => {
-                fs::read_to_string(home.work_dir().join(name)).is_ok_and(|found| found == *text)
+                expected.insert((*name).to_owned(), (*text).to_owned());
+                true
             }
             Says(text) => output.code == 0 && output.stdout.contains(text),
             Fails(text) => output.code == 1 && output.stderr.contains(text) && output.stdout.is_empty(),
         };
-        if !is_right {
+        if !is_right || tree(&home.work_dir()) != expected {
             wrong.push(format!("{request}: {}{}", output.stdout, output.stderr));
         }
     }

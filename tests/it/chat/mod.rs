@@ -3,21 +3,15 @@
 mod odd_input;
 mod type_ahead;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
-    fake_llama::{FakeLlama, Reply, gate},
+    fake_llama::{Reply, gate, user_texts},
     pseudo_terminal::{TerminalCommand, without_escapes},
     test_home::TestHome,
 };
 
 const PROMPT: &str = "> ";
-
-fn user_texts(chat: &Value) -> Vec<String> {
-    let messages = chat["messages"].as_array().unwrap();
-    let users = messages.iter().filter(|message| message["role"] == "user");
-    users.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
-}
 
 /// Starts a chat and waits for its prompt.
 fn chat(home: &TestHome, words: &[&str]) -> TerminalCommand {
@@ -29,53 +23,54 @@ fn chat(home: &TestHome, words: &[&str]) -> TerminalCommand {
     chat
 }
 
+/// Types something, and waits for what it brings and for the next prompt.
+#[track_caller]
+fn exchange(chat: &mut TerminalCommand, keys: &str, shown: &str) {
+    chat.type_keys(keys);
+    chat.wait_for(shown);
+    chat.wait_for(PROMPT);
+}
+
+/// Leaves a chat with Ctrl-D, and returns all that it has shown.
+#[track_caller]
+fn leave(mut chat: TerminalCommand) -> String {
+    chat.type_keys("\x04");
+    let screen = chat.ends_with(0);
+    screen
+}
+
 #[test]
 fn prompts_are_answered_one_after_the_other_in_one_session() {
-    let model = FakeLlama::start(["first answer", "second answer"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["first answer", "second answer"].map(Reply::text));
     let mut chat = chat(&home, &[]);
-    chat.type_keys("one\r");
-    chat.wait_for("first answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("two\r");
-    chat.wait_for("second answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    let (code, screen) = chat.end();
-    assert_eq!(code, 0, "{screen}");
+    exchange(&mut chat, "one\r", "first answer");
+    exchange(&mut chat, "two\r", "second answer");
+    leave(chat);
     assert_eq!(user_texts(&model.chats()[1]), ["one", "two"]);
     assert_eq!(home.read("chat_history").lines().last(), Some("two"));
-    model.assert_clean();
 }
 
 #[test]
 fn the_bare_command_is_a_chat_and_the_header_says_what_goes_on() {
-    let model = FakeLlama::start(["first answer", "second answer"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["first answer", "second answer"].map(Reply::text));
     let variables = [("NO_COLOR", "1"), ("TERM", "xterm")];
     let mut chat = home.on_terminal_with(&[], 80, &variables);
     assert!(chat.wait_for("/help").contains("new session"));
     chat.wait_for(PROMPT);
-    chat.type_keys("one\r");
-    chat.wait_for("first answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, "one\r", "first answer");
+    leave(chat);
     let mut chat = home.on_terminal_with(&["chat", "-c", "two", "words"], 80, &variables);
     let header = chat.wait_for("/help");
     assert!(header.contains("one, 2 messages · "), "{header}");
     chat.wait_for("second answer");
     chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    leave(chat);
     assert_eq!(user_texts(&model.chats()[1]), ["one", "two words"]);
-    model.assert_clean();
 }
 
 #[test]
 fn a_word_that_is_no_command_is_asked_about_on_a_terminal() {
-    let model = FakeLlama::start([Reply::text("hi there")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("hi there")]);
     let mut asked = home.on_terminal(&["stats"]);
     asked.wait_for("did you mean `kontekst status`?");
     asked.wait_for("Ask the model? [y]es [N]o: ");
@@ -91,8 +86,8 @@ fn a_word_that_is_no_command_is_asked_about_on_a_terminal() {
 #[test]
 fn ctrl_c_stops_the_answer_and_not_the_chat() {
     let (gate, key) = gate();
-    let model = FakeLlama::start([Reply::text("begins").then_wait(gate), Reply::text("answered")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) =
+        TestHome::with_model([Reply::text("begins").then_wait(gate), Reply::text("answered")]);
     let mut chat = chat(&home, &[]);
     chat.type_keys("one\r");
     model.wait_for_chats(1);
@@ -100,9 +95,7 @@ fn ctrl_c_stops_the_answer_and_not_the_chat() {
     chat.wait_for("stopped");
     drop(key);
     chat.wait_for(PROMPT);
-    chat.type_keys("two\r");
-    chat.wait_for("answered");
-    chat.wait_for(PROMPT);
+    exchange(&mut chat, "two\r", "answered");
     // A line that was begun is cleared, and at an empty prompt the second one leaves.
     chat.type_keys("not sent\x03\x03");
     chat.wait_for("Ctrl-C again leaves");
@@ -115,19 +108,14 @@ fn ctrl_c_stops_the_answer_and_not_the_chat() {
 #[test]
 fn a_call_is_asked_about_between_the_prompts() {
     let call = Reply::calls([("write_file", json!({"path": "a.txt", "content": "x\n"}))]);
-    let model = FakeLlama::start([call, Reply::text("written")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([call, Reply::text("written")]);
     let mut chat = chat(&home, &[]);
     chat.type_keys("write it\r");
     chat.wait_for("or type a reason to refuse: ");
-    chat.type_keys("y\n");
-    chat.wait_for("written");
-    chat.wait_for(PROMPT);
+    exchange(&mut chat, "y\n", "written");
     chat.type_keys("/undo\r");
     chat.wait_for("[y]es [N]o: ");
-    chat.type_keys("y\n");
-    chat.wait_for("took back");
-    chat.wait_for(PROMPT);
+    exchange(&mut chat, "y\n", "took back");
     chat.type_keys("/exit\r");
     assert_eq!(chat.end().0, 0);
     assert!(!home.work_dir().join("a.txt").exists());
@@ -135,8 +123,7 @@ fn a_call_is_asked_about_between_the_prompts() {
 
 #[test]
 fn commands_never_reach_the_model() {
-    let model = FakeLlama::start([Reply::text("hello")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("hello")]);
     let mut chat = chat(&home, &[]);
     for (typed, expected) in [
         ("/help", "/tokens"),
@@ -156,16 +143,10 @@ fn commands_never_reach_the_model() {
         ("/session", "the next prompt starts a new session"),
         ("/fork", "there is no conversation to copy yet"),
     ] {
-        chat.type_keys(&format!("{typed}\r"));
-        chat.wait_for(expected);
-        chat.wait_for(PROMPT);
+        exchange(&mut chat, &format!("{typed}\r"), expected);
     }
-    chat.type_keys("hi\r");
-    chat.wait_for("hello");
-    chat.wait_for(PROMPT);
-    chat.type_keys("/fork\r");
-    chat.wait_for("goes on from here, with 2 messages");
-    chat.wait_for(PROMPT);
+    exchange(&mut chat, "hi\r", "hello");
+    exchange(&mut chat, "/fork\r", "goes on from here, with 2 messages");
     chat.type_keys("/session\r");
     chat.wait_for("hi (fork), 2 messages, ");
     chat.wait_for("/session show prints it");
@@ -177,8 +158,7 @@ fn commands_never_reach_the_model() {
 
 #[test]
 fn an_earlier_session_is_chosen_from_a_list() {
-    let model = FakeLlama::start((0..6).map(|_| Reply::text("ok")));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model((0..6).map(|_| Reply::text("ok")));
     for prompt in ["first", "second", "third"] {
         home.run(&["run", prompt]).success();
     }
@@ -188,23 +168,17 @@ fn an_earlier_session_is_chosen_from_a_list() {
         let list = chat.wait_for("which one goes on?");
         assert!(list.contains("TITLE") && list.contains("just now"), "{list}");
         chat.wait_for("none: ");
-        chat.type_keys(&format!("{chosen}\n"));
-        chat.wait_for(&format!("continues {title}, "));
-        chat.wait_for(PROMPT);
-        chat.type_keys("more\r");
-        chat.wait_for("ok");
-        chat.wait_for(PROMPT);
+        exchange(&mut chat, &format!("{chosen}\n"), &format!("continues {title}, "));
+        exchange(&mut chat, "more\r", "ok");
     }
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    leave(chat);
     let texts: Vec<_> = model.chats()[3..].iter().map(|chat| user_texts(chat).join("|")).collect();
     assert_eq!(texts, ["third|more", "first|more", "second|more"]);
 }
 
 #[test]
 fn a_session_is_summarised_before_the_next_prompt() {
-    let model = FakeLlama::start(["answer", "SUMMARY", "ok", "ok"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["answer", "SUMMARY", "ok", "ok"].map(Reply::text));
     let mut chat = chat(&home, &[]);
     for (typed, shown) in [
         ("one", "answer"),
@@ -212,19 +186,15 @@ fn a_session_is_summarised_before_the_next_prompt() {
         ("two", "ok"),
         ("three", "ok"),
     ] {
-        chat.type_keys(&format!("{typed}\r"));
-        chat.wait_for(shown);
-        chat.wait_for(PROMPT);
+        exchange(&mut chat, &format!("{typed}\r"), shown);
     }
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    leave(chat);
     let chats = model.chats();
     assert_eq!(chats.len(), 4, "{chats:?}");
     for chat in &chats[2..] {
         let text = chat["messages"].to_string();
         assert!(text.contains("SUMMARY") && !text.contains("answer"), "{text}");
     }
-    model.assert_clean();
 }
 
 #[test]
@@ -235,8 +205,7 @@ fn a_model_that_nothing_has_is_refused_at_once() {
     chat.wait_for("nosuch");
     chat.wait_for("hint: the model stays what it was");
     chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    leave(chat);
 }
 
 #[test]
@@ -248,40 +217,30 @@ fn without_a_terminal_a_chat_points_to_run() {
 
 #[test]
 fn a_file_that_is_named_with_an_at_sign_comes_with_the_prompt() {
-    let model = FakeLlama::start([Reply::text("two lines")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("two lines")]);
     std::fs::write(home.work_dir().join("notes.txt"), "one\ntwo\n").unwrap();
     let mut chat = chat(&home, &[]);
     // Tab completes the name.
     chat.type_keys("what is in @not\t");
     chat.wait_for("@notes.txt");
-    chat.type_keys(" ?\r");
-    chat.wait_for("two lines");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, " ?\r", "two lines");
+    leave(chat);
     let text = user_texts(&model.chats()[0]).pop().unwrap();
     assert_eq!(text, "<file name=\"notes.txt\">\none\ntwo\n</file>\n\nwhat is in @notes.txt ?");
 }
 
 #[test]
 fn a_pasted_text_is_one_prompt_and_a_skill_is_completed() {
-    let model = FakeLlama::start(["pasted", "reviewed"].map(Reply::text));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(["pasted", "reviewed"].map(Reply::text));
     home.write("skills/review.md", "Review $ARGUMENTS.");
     let mut chat = chat(&home, &[]);
     chat.type_keys("\x1b[200~first line\nsecond line\x1b[201~");
     chat.wait_for("second line");
-    chat.type_keys("\r");
-    chat.wait_for("pasted");
-    chat.wait_for(PROMPT);
+    exchange(&mut chat, "\r", "pasted");
     chat.type_keys("/rev\t");
     chat.wait_for("/review");
-    chat.type_keys(" it\r");
-    chat.wait_for("reviewed");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, " it\r", "reviewed");
+    leave(chat);
     let texts = user_texts(&model.chats()[1]);
     assert_eq!(texts[0], "first line\nsecond line");
     assert!(texts[1].contains("Review it."), "{texts:?}");
@@ -292,8 +251,7 @@ fn sigterm_ends_a_chat_and_leaves_the_terminal_as_it_was() {
     let home = TestHome::new("http://127.0.0.1:9");
     let chat = chat(&home, &[]);
     chat.signal(rustix::process::Signal::TERM);
-    let (code, screen) = chat.end();
-    assert_eq!(code, 143, "{screen}");
+    let screen = chat.ends_with(143);
     // The terminal no longer marks pasted text.
     assert!(screen.trim_end().ends_with("\x1b[?2004l"), "{screen:?}");
 }
@@ -304,15 +262,12 @@ fn no_word_of_a_long_answer_is_lost_or_doubled() {
     let paragraphs: Vec<String> = words.chunks(37).map(|words| words.join(" ")).collect();
     let answer = paragraphs.join("\n\n");
     for columns in [40, 200] {
-        let model = FakeLlama::start([Reply::text(&answer)]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_model([Reply::text(&answer)]);
         // With colours, so that Markdown is formatted.
         let mut chat = home.on_terminal_with(&["chat"], columns, &[("TERM", "xterm")]);
         chat.wait_for("/help");
         chat.wait_for(PROMPT);
-        chat.type_keys("go\r");
-        chat.wait_for("w1999");
-        chat.wait_for(PROMPT);
+        exchange(&mut chat, "go\r", "w1999");
         chat.type_keys("\x04");
         let (code, screen) = chat.end();
         // The line that says what the chat waits for may have been wiped just before a word.

@@ -1,28 +1,20 @@
 //! Bytes and escape sequences that are no text, typed and pasted.
 
-use super::{PROMPT, user_texts};
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::{PROMPT, exchange, leave, user_texts};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 /// Types each of `typed` in a chat, and compares the prompts that the model reads.
 #[track_caller]
 fn check(term: &str, cases: &[(&[u8], &str)]) {
-    let model = FakeLlama::start(cases.iter().map(|_| Reply::text("ok")));
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(cases.iter().map(|_| Reply::text("ok")));
     let mut chat = home.on_terminal_with(&["chat"], 80, &[("NO_COLOR", "1"), ("TERM", term)]);
     chat.wait_for("/help");
     chat.wait_for(PROMPT);
     for (typed, _) in cases {
         chat.type_bytes(typed);
-        chat.type_keys(if term == "dumb" { "\n" } else { "\r" });
-        chat.wait_for("ok");
-        chat.wait_for(PROMPT);
+        exchange(&mut chat, if term == "dumb" { "\n" } else { "\r" }, "ok");
     }
-    chat.type_keys("\x04");
-    let (code, screen) = chat.end();
-    assert_eq!(code, 0, "{screen}");
+    let screen = leave(chat);
     let prompts: Vec<String> = user_texts(model.chats().last().unwrap());
     let expected: Vec<&str> = cases.iter().map(|(_, expected)| *expected).collect();
     assert_eq!(prompts, expected, "{screen}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{PROMPT, chat, user_texts};
+use super::{PROMPT, chat, exchange, leave, user_texts};
 use crate::{
     fake_llama::{FakeLlama, Gate, GateKey, Reply, gate},
     pseudo_terminal::{TerminalCommand, rows_of},
@@ -29,8 +29,7 @@ fn gates(count: usize) -> (Vec<Gate>, impl Iterator<Item = GateKey>) {
 #[track_caller]
 fn rows_at_end(mut chat: TerminalCommand, columns: u16) -> Vec<String> {
     chat.type_keys("\x15\x04");
-    let (code, screen) = chat.end();
-    assert_eq!(code, 0, "{screen}");
+    let screen = chat.ends_with(0);
     let rows = rows_of(&screen, columns);
     let header = rows.iter().position(|row| row.ends_with("/help") || row.ends_with("help")).unwrap();
     rows[header + 1..].iter().map(|row| row.trim_end().to_owned()).collect()
@@ -41,7 +40,7 @@ fn it_is_shown_and_the_answer_stays_whole() {
     for columns in [40, 200] {
         let (gates, mut keys) = gates(4);
         let [first, second, third, fourth] = <[Gate; 4]>::try_from(gates).unwrap_or_else(|_| panic!());
-        let model = FakeLlama::start([Reply::text("")
+        let (model, home) = TestHome::with_model([Reply::text("")
             .then_wait(first)
             .then_text("The first li")
             .then_text("ne is ")
@@ -51,7 +50,6 @@ fn it_is_shown_and_the_answer_stays_whole() {
             .then_text("ond\n\nThe third")
             .then_wait(fourth)
             .then_text(" ends.")]);
-        let home = TestHome::new(&model.url());
         let mut chat = wide_chat(&home, columns);
         chat.type_keys("one\r");
         model.wait_for_chats(1);
@@ -94,12 +92,11 @@ fn it_is_shown_and_the_answer_stays_whole() {
 #[test]
 fn prompts_that_were_sent_follow_one_after_the_other() {
     let (gate, key) = gate();
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         Reply::text("").then_wait(gate).then_text("the answer"),
         Reply::text("the next answer"),
         Reply::text("the last answer"),
     ]);
-    let home = TestHome::new(&model.url());
     let mut chat = chat(&home, &[]);
     chat.type_keys("one\r");
     model.wait_for_chats(1);
@@ -123,11 +120,10 @@ fn prompts_that_were_sent_follow_one_after_the_other() {
 #[test]
 fn a_text_that_is_pasted_stays_one_prompt() {
     let (gate, key) = gate();
-    let model = FakeLlama::start([
+    let (model, home) = TestHome::with_model([
         Reply::text("").then_wait(gate).then_text("the answer"),
         Reply::text("the next answer"),
     ]);
-    let home = TestHome::new(&model.url());
     let mut chat = chat(&home, &[]);
     chat.type_keys("one\r");
     model.wait_for_chats(1);
@@ -138,18 +134,14 @@ fn a_text_that_is_pasted_stays_one_prompt() {
     chat.wait_for("the answer");
     chat.type_keys("third line\x1b[201~");
     chat.wait_for("third line");
-    chat.type_keys("\r");
-    chat.wait_for("the next answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, "\r", "the next answer");
+    leave(chat);
     assert_eq!(user_texts(&model.chats()[1])[1], "first line\nsecond line\nthird line");
 }
 
 #[test]
 fn ctrl_c_keeps_it_and_sends_nothing() {
-    let model = FakeLlama::start([Reply::text("").then_hang(), Reply::text("the next answer")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("").then_hang(), Reply::text("the next answer")]);
     let mut chat = chat(&home, &[]);
     chat.type_keys("one\r");
     model.wait_for_chats(1);
@@ -158,11 +150,8 @@ fn ctrl_c_keeps_it_and_sends_nothing() {
     chat.type_keys("\x03");
     chat.wait_for("stopped");
     chat.wait_for("three");
-    chat.type_keys("\r");
-    chat.wait_for("the next answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, "\r", "the next answer");
+    leave(chat);
     // The prompt without an answer comes before it.
     let texts = user_texts(&model.chats()[1]);
     assert!(texts.last().unwrap().ends_with("\n\ntwo\nthree"), "{texts:?}");
@@ -187,11 +176,8 @@ fn a_question_does_not_take_it_for_an_answer() {
     chat.type_keys("y\n");
     chat.wait_for("written");
     chat.wait_for("> yes");
-    chat.type_keys(" and no\r");
-    chat.wait_for("the next answer");
-    chat.wait_for(PROMPT);
-    chat.type_keys("\x04");
-    assert_eq!(chat.end().0, 0);
+    exchange(&mut chat, " and no\r", "the next answer");
+    leave(chat);
     assert_eq!(user_texts(&model.chats()[2])[1], "yes and no");
 }
 
@@ -210,8 +196,7 @@ fn no_line_of_an_answer_is_lost_or_doubled_by_it() {
             let middle = text.floor_char_boundary(text.len() * 2 / 3);
             reply = reply.then_text(&text[..middle]).then_wait(gate).then_text(&text[middle..]);
         }
-        let model = FakeLlama::start([reply]);
-        let home = TestHome::new(&model.url());
+        let (model, home) = TestHome::with_model([reply]);
         let mut chat = home.on_terminal_with(&["chat"], columns, &[("TERM", "xterm"), variables]);
         chat.wait_for("/help");
         chat.wait_for(PROMPT);

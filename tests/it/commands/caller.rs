@@ -4,9 +4,9 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use serde_json::json;
 
-use super::{command, home, new_names::has_sandbox, result};
+use super::{command, home_with, new_names::has_sandbox, result, without_sandbox};
 use crate::{
-    fake_llama::{FakeLlama, Reply},
+    fake_llama::Reply,
     test_home::{Output, TestHome, wait_with_output},
 };
 
@@ -43,8 +43,7 @@ const SHOW: &str = "tool; echo \"$VIRTUAL_ENV|$TZ|$LC_ALL|$MINE|$OTHER|$API_KEY|
 #[test]
 fn each_project_has_the_environment_of_its_own_shell() {
     for config in ["sandbox = \"off\"\nenvironment = [\"MINE\"]\n", "environment = [\"MINE\"]\n"] {
-        let model = FakeLlama::start((0..2).flat_map(|_| [command(SHOW), Reply::text("done")]));
-        let home = home(&model, config);
+        let (model, home) = home_with(config, (0..2).flat_map(|_| [command(SHOW), Reply::text("done")]));
         if config.starts_with("environment") && !has_sandbox(&home) {
             continue;
         }
@@ -71,8 +70,7 @@ fn each_project_has_the_environment_of_its_own_shell() {
 #[test]
 fn a_check_has_the_environment_of_the_shell() {
     let write = || Reply::calls([("write_file", json!({"path": "new.txt", "content": "x\n"}))]);
-    let model = FakeLlama::start([Reply::text("hello"), write(), Reply::text("done")]);
-    let home = home(&model, "");
+    let (_model, home) = without_sandbox([Reply::text("hello"), write(), Reply::text("done")]);
     run_from(&home, "077", &[("PATH", &environment(&home, "first"))], &["run", "hello"]).success();
     let check = "test \"$(tool)\" = second && touch checked";
     let words = ["run", "--new", "--auto-approve", "--check", check, "write it"];
@@ -87,8 +85,7 @@ fn new_files_have_the_umask_of_the_shell() {
     for config in ["", "sandbox = \"auto\"\n"] {
         for (umask, file, dir) in [("022", 0o644, 0o755), ("027", 0o640, 0o750), ("002", 0o664, 0o775)] {
             let write = Reply::calls([("write_file", json!({"path": "made/written", "content": "x\n"}))]);
-            let model = FakeLlama::start([command(line), write, Reply::text("done")]);
-            let home = home(&model, config);
+            let (_model, home) = home_with(config, [command(line), write, Reply::text("done")]);
             let words = ["run", "--allow", "run_command", "--allow", "write_file", "go"];
             run_from(&home, umask, &[("PATH", "/usr/bin:/bin")], &words).success();
             let modes = ["file", "dir", "script", "made", "made/written"];
@@ -102,8 +99,7 @@ fn new_files_have_the_umask_of_the_shell() {
 /// Whoever goes on with it has another shell, and the person who has started it knows which one it was.
 #[test]
 fn a_parked_run_keeps_the_environment_of_its_shell() {
-    let model = FakeLlama::start([command("tool > out; echo \"$TZ\" >> out"), Reply::text("done")]);
-    let home = home(&model, "");
+    let (_model, home) = without_sandbox([command("tool > out; echo \"$TZ\" >> out"), Reply::text("done")]);
     let (first, second) = (environment(&home, "first"), environment(&home, "second"));
     run_from(&home, "027", &[("PATH", &first), ("TZ", "Asia/Kathmandu")], &["run", "go"]).fails(3);
     let parked = fs::read_dir(home.root().join("parked")).unwrap().next().unwrap().unwrap();
@@ -120,8 +116,7 @@ fn a_parked_run_keeps_the_environment_of_its_shell() {
 fn a_command_that_fails_at_what_it_does_not_see_says_how_it_is_shown() {
     let line = "cat ../letters/one";
     let script = || [command(line), Reply::text("done")];
-    let model = FakeLlama::start(script().into_iter().chain(script()));
-    let home = home(&model, "sandbox = \"auto\"\n");
+    let (model, home) = home_with("sandbox = \"auto\"\n", script().into_iter().chain(script()));
     if !has_sandbox(&home) {
         return;
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{command, home};
+use super::{command, home, home_with, without_sandbox};
 use crate::{
     fake_llama::{FakeLlama, Reply},
     test_home::{Output, TestHome},
@@ -19,8 +19,7 @@ fn write_file(text: &str) -> Reply {
 
 /// Runs with the check, in a home with commands outside of a sandbox. The events are those of `--json`.
 fn run(script: Vec<Reply>, before: Option<&str>) -> (FakeLlama, Output, Vec<Value>) {
-    let model = FakeLlama::start(script);
-    let home = home(&model, "");
+    let (model, home) = without_sandbox(script);
     if let Some(text) = before {
         fs::write(home.work_dir().join("state.txt"), text).unwrap();
     }
@@ -55,7 +54,6 @@ fn a_failure_goes_to_the_model_and_the_ending_says_that_the_checks_passed() {
     let completed = events.last().unwrap();
     assert_eq!((&completed["type"], &completed["checks_passed"]), (&json!("completed"), &json!(true)));
     assert_eq!(completed["content"], "Done now.");
-    model.assert_clean();
 }
 
 #[test]
@@ -72,22 +70,20 @@ fn after_three_rounds_the_run_fails_with_the_name_of_the_check() {
     assert_eq!((&failed["type"], &failed["kind"]), (&json!("failed"), &json!("check")));
     let stderr = output.fails(1);
     assert!(stderr.contains(&format!("check `{CHECK}` failed (exit 1) after 3 rounds")), "{stderr}");
-    model.assert_clean();
 }
 
 #[test]
 fn nothing_is_checked_where_nothing_was_changed() {
     let script = vec![command("cat state.txt"), Reply::text("It is bad.")];
-    let (model, output, events) = run(script, Some("bad\n"));
+    let (_model, output, events) = run(script, Some("bad\n"));
     assert_eq!((output.code, checks(&events)), (0, vec![]));
     assert_eq!(events.last().unwrap()["checks_passed"], Value::Null);
-    model.assert_clean();
 }
 
 #[test]
 fn a_run_without_changes_says_that_no_check_has_run() {
-    let model = FakeLlama::start([Reply::text("It is good.")]);
-    let output = home(&model, "").run(&["run", "--check", CHECK, "Is it good?"]);
+    let (_model, home) = without_sandbox([Reply::text("It is good.")]);
+    let output = home.run(&["run", "--check", CHECK, "Is it good?"]);
     assert!(output.stderr.contains("no check has run, because the model has changed nothing"), "{output:?}");
     assert_eq!(output.success(), "It is good.\n");
 }
@@ -95,23 +91,21 @@ fn a_run_without_changes_says_that_no_check_has_run() {
 #[test]
 fn a_change_by_a_command_is_checked_too() {
     let script = vec![command("echo good > state.txt"), Reply::text("Done.")];
-    let (model, output, events) = run(script, Some("bad\n"));
+    let (_model, output, events) = run(script, Some("bad\n"));
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(checks(&events), [(0, false), (1, true)]);
-    model.assert_clean();
 }
 
 #[test]
 fn an_agent_can_have_checks_and_the_terminal_shows_them() {
-    let model = FakeLlama::start([write_file("good"), Reply::text("Done.")]);
-    let home = home(&model, "approval = \"never\"\nsandbox = \"off\"\n");
+    let (_model, home) =
+        home_with("approval = \"never\"\nsandbox = \"off\"\n", [write_file("good"), Reply::text("Done.")]);
     home.write("agents/careful/config.toml", "checks = [\"grep -q good state.txt\", \"true\"]\n");
     let output = home.run(&["run", "--agent", "careful", "--auto-approve", "make it good"]);
     assert!(output.stderr.contains("· check `grep -q good state.txt` before the first change"), "{output:?}");
     assert!(output.stderr.contains("fails already: exit status 2"), "{output:?}");
     assert!(output.stderr.contains("· check `true`\n  passed: exit status 0"), "{output:?}");
     assert_eq!(output.success(), "Done.\n");
-    model.assert_clean();
 }
 
 #[test]
@@ -178,7 +172,7 @@ fn a_directory_with_checks_needs_an_absolute_name() {
 fn a_model_that_works_in_steps_gets_the_failure_before_its_first_step_too() {
     let step = |value: Value| Reply::text(&value.to_string());
     let write = || step(json!({"tool": "write_file", "path": "state.txt", "what": "make it good"}));
-    let model = FakeLlama::start([
+    let (model, home) = without_sandbox([
         write(),
         Reply::text("```\nbad\n```"),
         step(json!({"tool": "done", "changed": ["state.txt"], "text": "Done."})),
@@ -186,7 +180,6 @@ fn a_model_that_works_in_steps_gets_the_failure_before_its_first_step_too() {
         Reply::text("```\ngood\n```"),
         step(json!({"tool": "done", "changed": ["state.txt"], "text": "Done now."})),
     ]);
-    let home = home(&model, "");
     home.write("agents/small/config.toml", "tool_role = \"steps\"\nchecks = [\"grep -q good state.txt\"]\n");
     let output = home.run(&["run", "--agent", "small", "--auto-approve", "make it good"]);
     assert_eq!(output.success(), "Done now.\n");

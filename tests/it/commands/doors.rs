@@ -2,11 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::home;
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::home_with;
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 fn tool_names(chat: &Value) -> Vec<&str> {
     let tools = chat["tools"].as_array().into_iter().flatten();
@@ -16,8 +13,7 @@ fn tool_names(chat: &Value) -> Vec<&str> {
 #[test]
 fn a_run_is_offered_commands_unless_the_configuration_says_never() {
     for (config, expect) in [("", true), ("approval = \"never\"\n", false)] {
-        let model = FakeLlama::start([Reply::text("hi")]);
-        let home = home(&model, config);
+        let (model, home) = home_with(config, [Reply::text("hi")]);
         home.run(&["run", "hello"]).success();
         assert_eq!(tool_names(&model.chats()[0]).contains(&"run_command"), expect, "{config}");
         let status = home.run(&["status"]).success();
@@ -27,8 +23,7 @@ fn a_run_is_offered_commands_unless_the_configuration_says_never() {
 
 #[test]
 fn a_hello_with_all_tools_is_a_small_request() {
-    let model = FakeLlama::start([Reply::text("hi")]);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model([Reply::text("hi")]);
     home.run(&["run", "hello"]).success();
     let requests = model.requests();
     let chat = requests.iter().find(|request| request.is_chat()).unwrap();
@@ -41,8 +36,7 @@ fn a_hello_with_all_tools_is_a_small_request() {
 fn a_worker_has_the_commands_of_its_parent() {
     for (config, expect) in [("", true), ("approval = \"never\"\n", false)] {
         let spawn = Reply::calls([("spawn_worker", json!({"prompt": "look"}))]);
-        let model = FakeLlama::start([spawn, Reply::text("seen"), Reply::text("done")]);
-        let home = home(&model, config);
+        let (model, home) = home_with(config, [spawn, Reply::text("seen"), Reply::text("done")]);
         home.run(&["run", "--workers", "--allow", "spawn_worker", "go"]).success();
         let chats = model.chats();
         let offered: Vec<bool> =

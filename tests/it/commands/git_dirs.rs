@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path, process::Command};
 
-use super::{Fifo, command, exists, home, new_names::has_sandbox, result, write};
+use super::{Fifo, command, exists, home_with, new_names::has_sandbox, result, write};
 use crate::{
-    fake_llama::{FakeLlama, Reply},
+    fake_llama::Reply,
     test_home::{TestHome, wait_with_output},
 };
 
@@ -126,8 +126,8 @@ fn git_runs_nothing_in_what_commands_have_planted() {
         format!("{}{}\ntrue", prelude(&mark), lines.collect::<Vec<_>>().join("\n"))
     };
     let lines = [line(&|plant| plant.0.clone()), line(&|plant| plant.1.clone())];
-    let model = FakeLlama::start([command("sh first.sh"), command("sh second.sh"), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (_model, home) =
+        home_with(SANDBOX, [command("sh first.sh"), command("sh second.sh"), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -164,8 +164,7 @@ fn git_runs_nothing_in_what_commands_have_planted() {
 fn a_hook_is_not_written_under_another_name() {
     let line = "echo evil > tools/hook; rm -f tools/hook; mv tools/hook x; ln tools/hook y; \
                 echo evil > tools/other; true";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -196,8 +195,7 @@ fn the_head_of_a_repository_is_restored_and_nothing_takes_its_place() {
         "rm $g/HEAD; chmod 500 $g",
     ] {
         let mark = tempfile::tempdir().unwrap().path().join("ran");
-        let model = FakeLlama::start([command("sh plant.sh"), Reply::text("done")]);
-        let home = home(&model, SANDBOX);
+        let (model, home) = home_with(SANDBOX, [command("sh plant.sh"), Reply::text("done")]);
         if !has_sandbox(&home) {
             return;
         }
@@ -223,8 +221,7 @@ fn what_git_makes_by_itself_stays() {
     let line = "git init -q a; git init -q --bare b; git clone -q --bare . c; git clone -q . d; git -C b worktree list; \
                 git worktree add -q t; git -C c worktree add -q ../u; git -C d checkout -q -b new; git stash list; \
                 git -C d -c user.name=a -c user.email=a@b commit -qm second --allow-empty; git checkout -q -b other";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -251,8 +248,7 @@ fn what_git_makes_by_itself_stays() {
 fn files_of_the_user_stay_when_their_directory_becomes_a_git_directory() {
     let line =
         "mkdir p/objects p/refs; echo 'ref: refs/heads/main' > p/HEAD; n=.env; mv notes $n; mv sub moved";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -277,8 +273,7 @@ fn files_of_the_user_stay_when_their_directory_becomes_a_git_directory() {
 fn the_steps_of_a_rebase_get_no_command() {
     let line = "g=.g; g=${g}it; mkdir -p $g/rebase-merge $g/sequencer; echo 'exec touch ran' > $g/rebase-merge/git-rebase-todo; \
                 echo 'pick 1' > $g/sequencer/todo; echo ../x > $g/rebase-merge/strategy; echo x > $g/remotes; echo y > $g/new";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -297,8 +292,7 @@ fn the_steps_of_a_rebase_get_no_command() {
 fn every_protected_file_is_read_only_however_many_there_are() {
     let line = "e=.e; echo x >> deep/in/a/${e}nv; echo x >> .e${e#.e}nv; \
                 rm -f deep/in/a/${e}nv; echo x > deep/in/a/${e}nvrc; true";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -322,8 +316,8 @@ fn every_protected_file_is_read_only_however_many_there_are() {
 fn of_two_commands_at_the_same_time_neither_keeps_what_the_other_made() {
     let first = "n=.env; echo one > ${n}rc; cat first";
     let second = "n=.env; cat second; echo two > ${n}rc";
-    let model = FakeLlama::start([command(first), command(second), Reply::text("done"), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) =
+        home_with(SANDBOX, [command(first), command(second), Reply::text("done"), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }

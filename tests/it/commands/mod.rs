@@ -39,16 +39,25 @@ fn home(model: &FakeLlama, commands: &str) -> TestHome {
     ))
 }
 
+/// Starts a model that answers with `script`, and returns it with such a home.
+fn home_with(commands: &str, script: impl IntoIterator<Item = Reply>) -> (FakeLlama, TestHome) {
+    let model = FakeLlama::start(script);
+    let home = home(&model, commands);
+    (model, home)
+}
+
+/// The same without more lines.
+fn without_sandbox(script: impl IntoIterator<Item = Reply>) -> (FakeLlama, TestHome) {
+    home_with("", script)
+}
+
 fn command(line: &str) -> Reply {
     Reply::calls([("run_command", json!({"command": line}))])
 }
 
 /// Returns what the model read as the result of the last call.
 fn result(model: &FakeLlama) -> String {
-    let chats = model.chats();
-    let messages = chats.last().unwrap()["messages"].as_array().unwrap();
-    let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
-    result["content"].as_str().unwrap().to_owned()
+    model.results().pop().unwrap()
 }
 
 /// A named pipe in the working directory.

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::{command, exists, home, new_names::has_sandbox, result};
-use crate::fake_llama::{FakeLlama, Reply};
+use super::{command, exists, home_with, new_names::has_sandbox, result};
+use crate::fake_llama::Reply;
 
 /// Prints the network namespace of a command.
 const NAMESPACE: &str = "readlink /proc/self/ns/net";
@@ -16,8 +16,7 @@ fn own_namespace() -> String {
 fn commands_and_checks_have_the_network_in_that_run_and_in_no_other() {
     for (flags, expect) in [(&["--network"][..], true), (&[], false)] {
         let line = format!("{NAMESPACE} > made; cat made");
-        let model = FakeLlama::start([command(&line), Reply::text("done")]);
-        let home = home(&model, "sandbox = \"auto\"\n");
+        let (model, home) = home_with("sandbox = \"auto\"\n", [command(&line), Reply::text("done")]);
         if !has_sandbox(&home) {
             return;
         }
@@ -27,20 +26,16 @@ fn commands_and_checks_have_the_network_in_that_run_and_in_no_other() {
         assert_eq!(result(&model).contains(&own_namespace()), expect, "{flags:?}: {}", result(&model));
         let checked = fs::read_to_string(home.work_dir().join("checked")).unwrap();
         assert_eq!(checked.trim() == own_namespace(), expect, "{flags:?}: {checked}");
-        model.assert_clean();
     }
 }
 
 #[test]
 fn a_worker_has_the_network_of_its_parent() {
     let spawn = Reply::calls([("spawn_worker", serde_json::json!({"prompt": "look"}))]);
-    let model = FakeLlama::start([
-        spawn,
-        command(&format!("{NAMESPACE} > made")),
-        Reply::text("seen"),
-        Reply::text("done"),
-    ]);
-    let home = home(&model, "sandbox = \"auto\"\n");
+    let (_model, home) = home_with(
+        "sandbox = \"auto\"\n",
+        [spawn, command(&format!("{NAMESPACE} > made")), Reply::text("seen"), Reply::text("done")],
+    );
     if !has_sandbox(&home) {
         return;
     }
@@ -51,8 +46,7 @@ fn a_worker_has_the_network_of_its_parent() {
 #[test]
 fn a_line_with_the_network_is_asked_about_and_the_question_says_so() {
     for config in ["approval = \"sandboxed\"\n", "sandbox = \"auto\"\n"] {
-        let model = FakeLlama::start([command("touch made"), Reply::text("done")]);
-        let home = home(&model, config);
+        let (_model, home) = home_with(config, [command("touch made"), Reply::text("done")]);
         if !has_sandbox(&home) {
             return;
         }
@@ -69,8 +63,7 @@ fn a_line_with_the_network_is_asked_about_and_the_question_says_so() {
     }
     // Without a terminal nobody can be asked, and `commands = "sandboxed"` is about lines without the network.
     for (flags, code) in [(&["--network"][..], 3), (&[], 0)] {
-        let model = FakeLlama::start([command("touch made"), Reply::text("done")]);
-        let home = home(&model, "sandbox = \"auto\"\n");
+        let (_model, home) = home_with("sandbox = \"auto\"\n", [command("touch made"), Reply::text("done")]);
         if !has_sandbox(&home) {
             return;
         }

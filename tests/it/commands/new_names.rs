@@ -2,13 +2,8 @@
 
 use std::fs;
 
-use serde_json::Value;
-
-use super::{command, exists, home, result};
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::{command, exists, home_with, result};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 const SANDBOX: &str = "sandbox = \"auto\"\n";
 const ALLOW: [&str; 4] = ["run", "--allow", "run_command", "go"];
@@ -16,19 +11,21 @@ const ALLOW: [&str; 4] = ["run", "--allow", "run_command", "go"];
 /// Returns true if commands need no approval of their own here, which they do where a layer of the sandbox is missing.
 pub(super) fn has_sandbox(home: &TestHome) -> bool {
     home.run(&["daemon", "restart"]).success();
-    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let status = home.json(&["status", "--json"]);
     status["commands"].as_str().unwrap().starts_with("In the sandbox")
 }
 
 #[test]
 fn what_a_command_makes_under_a_protected_name_is_removed_and_said() {
-    let model = FakeLlama::start([
-        command(
-            "d=.github; mkdir -p $d/workflows sub; echo x > $d/workflows/ci.yml; n=.envrc; echo x > sub/$n; echo y > fine",
-        ),
-        Reply::text("done"),
-    ]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(
+        SANDBOX,
+        [
+            command(
+                "d=.github; mkdir -p $d/workflows sub; echo x > $d/workflows/ci.yml; n=.envrc; echo x > sub/$n; echo y > fine",
+            ),
+            Reply::text("done"),
+        ],
+    );
     if !has_sandbox(&home) {
         return;
     }
@@ -45,13 +42,12 @@ fn what_a_command_makes_under_a_protected_name_is_removed_and_said() {
 
 #[test]
 fn a_removed_file_can_be_brought_back() {
-    let model = FakeLlama::start([command("n=.envrc; echo x > $n"), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (_model, home) = home_with(SANDBOX, [command("n=.envrc; echo x > $n"), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
     home.run(&ALLOW).success();
-    let listed: Value = serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
+    let listed = home.json(&["undo", "--list", "--json"]);
     let calls = listed["runs"][0]["calls"].as_array().unwrap();
     let ids: Vec<&str> = calls.iter().filter_map(|call| call["call"].as_str()).collect();
     let removal = ids.iter().find(|id| id.ends_with(".protected")).unwrap_or_else(|| panic!("{listed}"));
@@ -63,8 +59,7 @@ fn a_removed_file_can_be_brought_back() {
 fn a_new_repository_has_no_hook_that_runs() {
     let line = "git init -q . && git config user.name x; d=.git/hooks; mkdir -p $d; echo 'touch ran' > $d/post-commit; \
                 chmod +x $d/post-commit; git add -A; git -c user.email=x@x -c user.name=x commit -qm x --allow-empty";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -96,8 +91,7 @@ fn a_further_working_tree_works() {
     let line = "git worktree add -q tree && cd tree && echo x > file && git add file && \
                 git -c user.name=x -c user.email=x@x commit -qm second && n=.git && mkdir evil && \
                 echo 'gitdir: ../other' > evil/$n && echo /tmp > ../$n/worktrees/tree/config.worktree";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -112,14 +106,10 @@ fn a_further_working_tree_works() {
 fn a_submodule_can_be_added_and_updated_after_a_question() {
     let add = "git -c protocol.file.allow=always submodule add ./other lib";
     let update = "git -c protocol.file.allow=always submodule update --init";
-    let model = FakeLlama::start([
-        command(add),
-        command(add),
-        Reply::text("added"),
-        command(update),
-        Reply::text("done"),
-    ]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(
+        SANDBOX,
+        [command(add), command(add), Reply::text("added"), command(update), Reply::text("done")],
+    );
     if !has_sandbox(&home) {
         return;
     }
@@ -155,8 +145,7 @@ fn what_a_build_makes_in_directories_of_tools_stays() {
     let line = "g=.gradle; y=.yarn; mkdir -p $g/8.5/fileHashes $g/init.d $y/cache $y/releases; \
                 touch $g/8.5/fileHashes/x.lock $g/file-system.probe $g/init.d/x.gradle $y/cache/x.zip $y/install-state.gz \
                 $y/releases/yarn.cjs";
-    let model = FakeLlama::start([command(line), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command(line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -175,8 +164,7 @@ fn what_a_build_makes_in_directories_of_tools_stays() {
 
 #[test]
 fn a_file_under_another_name_is_moved_back() {
-    let model = FakeLlama::start([command("n=.env; mv settings $n"), Reply::text("done")]);
-    let home = home(&model, SANDBOX);
+    let (model, home) = home_with(SANDBOX, [command("n=.env; mv settings $n"), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -189,8 +177,7 @@ fn a_file_under_another_name_is_moved_back() {
 
 #[test]
 fn a_line_that_names_a_new_protected_file_is_asked_about() {
-    let model = FakeLlama::start([command("echo x > .envrc"), command("echo x > .envrc")]);
-    let home = home(&model, SANDBOX);
+    let (_model, home) = home_with(SANDBOX, [command("echo x > .envrc"), command("echo x > .envrc")]);
     home.run(&ALLOW).fails(3);
     home.run(&["run", "--auto-approve", "go"]).fails(3);
     assert!(!exists(&home, ".envrc"));

@@ -4,11 +4,8 @@ use std::{fs, process::Command};
 
 use serde_json::Value;
 
-use super::{command, exists, home};
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::{command, exists, home_with};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 /// Puts files into the working directory, one with a secret among them.
 fn fill(home: &TestHome) {
@@ -25,14 +22,6 @@ fn git(home: &TestHome, arguments: &[&str]) {
     assert!(git.output().unwrap().status.success(), "{arguments:?}");
 }
 
-/// Returns what the model read as the results of its calls.
-fn results(model: &FakeLlama) -> Vec<String> {
-    let chats = model.chats();
-    let messages = chats.last().unwrap()["messages"].as_array().unwrap();
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    results.map(|message| message["content"].as_str().map(str::to_owned).unwrap_or_default()).collect()
-}
-
 #[test]
 fn a_line_that_only_reads_needs_no_question_and_sees_no_secrets() {
     let lines = [
@@ -40,19 +29,18 @@ fn a_line_that_only_reads_needs_no_question_and_sees_no_secrets() {
         "grep -rn needle . | sort",
         "git status -s && git log --oneline",
     ];
-    let model = FakeLlama::start(lines.map(command).into_iter().chain([Reply::text("done")]));
-    let home = home(&model, "sandbox = \"require\"\n");
+    let (model, home) =
+        home_with("sandbox = \"require\"\n", lines.map(command).into_iter().chain([Reply::text("done")]));
     fill(&home);
     git(&home, &["init", "-q"]);
     git(&home, &["add", "a.txt"]);
     git(&home, &["commit", "-qm", "first"]);
     assert_eq!(home.run(&["run", "go"]).success(), "done\n");
-    let results = results(&model);
+    let results = model.results();
     assert!(results[0].ends_with("\n.\n..\n.env\n.git\na.txt\nsub\n2"), "{results:?}");
     assert!(results[1].contains("./a.txt:1:needle") && results[1].contains("./sub/b.txt:1:"), "{results:?}");
     assert!(!results[1].contains("KEY"), "{results:?}");
     assert!(results[2].contains("?? sub/") && results[2].ends_with(" first"), "{results:?}");
-    model.assert_clean();
 }
 
 #[test]
@@ -60,8 +48,7 @@ fn other_lines_are_asked_about() {
     for line in
         ["cat .env", "cat /etc/passwd", "ls > made", "ls; touch made", "cat ../home/config.toml", "git push"]
     {
-        let model = FakeLlama::start([command(line)]);
-        let home = home(&model, "sandbox = \"require\"\n");
+        let (_model, home) = home_with("sandbox = \"require\"\n", [command(line)]);
         fill(&home);
         home.run(&["run", "go"]).fails(3);
         assert!(!exists(&home, "made"), "{line}");
@@ -71,8 +58,7 @@ fn other_lines_are_asked_about() {
 #[test]
 fn a_rule_or_the_network_brings_the_question_back() {
     let asks = |flags: &[&str], policy: &str| {
-        let model = FakeLlama::start([command("ls -la"), Reply::text("done")]);
-        let home = home(&model, "sandbox = \"require\"\n");
+        let (_model, home) = home_with("sandbox = \"require\"\n", [command("ls -la"), Reply::text("done")]);
         home.write("policy.toml", policy);
         let run = home.run(&[&["run"][..], flags, &["go"]].concat());
         let check = home.run(&["policy", "check", "run_command", "ls -la"]);
@@ -86,8 +72,7 @@ fn a_rule_or_the_network_brings_the_question_back() {
 
 #[test]
 fn what_git_itself_starts_can_write_nothing() {
-    let model = FakeLlama::start([command("git diff"), Reply::text("done")]);
-    let home = home(&model, "sandbox = \"require\"\n");
+    let (model, home) = home_with("sandbox = \"require\"\n", [command("git diff"), Reply::text("done")]);
     fill(&home);
     fs::write(home.work_dir().join(".gitattributes"), "*.txt diff=shown\n").unwrap();
     git(&home, &["init", "-q"]);
@@ -95,15 +80,14 @@ fn what_git_itself_starts_can_write_nothing() {
     git(&home, &["add", "a.txt"]);
     fs::write(home.work_dir().join("a.txt"), "changed\n").unwrap();
     assert_eq!(home.run(&["run", "go"]).success(), "done\n");
-    let results = results(&model);
+    let results = model.results();
     assert!(results[0].contains("+changed") && results[0].contains("shown"), "{results:?}");
     assert!(!exists(&home, "made") && !exists(&home, ".git/made"));
 }
 
 #[test]
 fn clients_that_decide_themselves_are_asked() {
-    let model = FakeLlama::start([command("ls"), Reply::text("done")]);
-    let home = home(&model, "sandbox = \"require\"\n");
+    let (_model, home) = home_with("sandbox = \"require\"\n", [command("ls"), Reply::text("done")]);
     let shown = home.run(&["run", "--json", "go"]).success();
     let events = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let proposed = events.filter(|event| event["type"] == "tools_proposed").count();

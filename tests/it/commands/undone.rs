@@ -9,11 +9,8 @@ use std::{
 
 use rustix::process::{Signal, kill_process};
 
-use super::{command, home};
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::{command, home_with, without_sandbox};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 /// Everything in a directory: modes with contents, or the targets of links.
 pub(super) fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
@@ -55,16 +52,18 @@ fn prepare(home: &TestHome) {
 #[test]
 fn what_commands_have_changed_is_taken_back_byte_for_byte() {
     for config in ["", "sandbox = \"auto\"\n"] {
-        let model = FakeLlama::start([
-            command(
-                "printf 'x\\000' >> binary; sed -i s/one/1/ text; rm -r gone; ln -sf nowhere link; chmod 600 script",
-            ),
-            command(
-                "mkdir -p new/dir; echo n > new/dir/f; mv 'with a blank' moved; rm script; echo z > script",
-            ),
-            Reply::text("done"),
-        ]);
-        let home = home(&model, config);
+        let (_model, home) = home_with(
+            config,
+            [
+                command(
+                    "printf 'x\\000' >> binary; sed -i s/one/1/ text; rm -r gone; ln -sf nowhere link; chmod 600 script",
+                ),
+                command(
+                    "mkdir -p new/dir; echo n > new/dir/f; mv 'with a blank' moved; rm script; echo z > script",
+                ),
+                Reply::text("done"),
+            ],
+        );
         prepare(&home);
         let before = tree(&home.work_dir());
         let run = home.run(&["run", "--allow", "run_command", "go"]);
@@ -84,7 +83,6 @@ fn what_commands_have_changed_is_taken_back_byte_for_byte() {
         let listed: serde_json::Value = serde_json::from_str(&id).unwrap();
         home.run(&["undo", "--yes", listed["runs"][0]["run"].as_str().unwrap()]).success();
         assert_eq!(tree(&home.work_dir()), after);
-        model.assert_clean();
     }
 }
 
@@ -92,19 +90,17 @@ fn what_commands_have_changed_is_taken_back_byte_for_byte() {
 fn caches_and_runs_that_changed_nothing_are_not_listed() {
     let caches =
         "mkdir -p src/__pycache__ .pytest_cache; echo x > src/__pycache__/a.pyc; echo x > .pytest_cache/b";
-    let model = FakeLlama::start([
+    let (_model, home) = without_sandbox([
         command(&format!("echo two > f; {caches}")),
         Reply::text("done"),
         command("cat f"),
         Reply::text("two"),
     ]);
-    let home = home(&model, "");
     fs::create_dir(home.work_dir().join("src")).unwrap();
     for prompt in ["change it", "look at it"] {
         home.run(&["run", "--new", "--allow", "run_command", prompt]).success();
     }
-    let listed: serde_json::Value =
-        serde_json::from_str(&home.run(&["undo", "--list", "--json"]).success()).unwrap();
+    let listed = home.json(&["undo", "--list", "--json"]);
     let runs = listed["runs"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[0]["calls"][0]["paths"]), (1, &serde_json::json!(["f"])), "{listed}");
     // Without a question, the run that changed nothing is not passed over in silence.
@@ -113,13 +109,11 @@ fn caches_and_runs_that_changed_nothing_are_not_listed() {
     let undone = home.run(&["undo", "--yes", runs[0]["run"].as_str().unwrap()]).success();
     assert!(undone.ends_with("took back 1 path\n"), "{undone}");
     assert!(home.work_dir().join("src/__pycache__/a.pyc").exists());
-    model.assert_clean();
 }
 
 #[test]
 fn an_undo_right_after_a_crash_finds_a_daemon() {
-    let model = FakeLlama::start([]);
-    let home = home(&model, "");
+    let (model, home) = without_sandbox([]);
     for round in 0..5 {
         model.push(command(&format!("echo {round} > f{round}")));
         model.push(Reply::text("done"));

@@ -6,11 +6,8 @@ use std::{
     process::Command,
 };
 
-use super::{command, home, new_names::has_sandbox, result};
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    test_home::TestHome,
-};
+use super::{command, home_with, new_names::has_sandbox, result};
+use crate::{fake_llama::Reply, test_home::TestHome};
 
 fn git(dir: &Path, words: &[&str]) -> String {
     let mut git = Command::new("git");
@@ -67,8 +64,7 @@ fn commits_in_a_worktree(within: &Path) {
          mkdir $w/rebase-merge; echo 'exec touch ran' > $w/rebase-merge/git-rebase-todo; \
          git status --short; echo \"status <$?>\""
     );
-    let model = FakeLlama::start([command(&line), Reply::text("done")]);
-    let home = home(&model, "sandbox = \"auto\"\n");
+    let (model, home) = home_with("sandbox = \"auto\"\n", [command(&line), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }
@@ -102,8 +98,7 @@ fn commits_in_a_worktree(within: &Path) {
 /// Whoever makes a file `.git` would choose the directory that commands may write.
 #[test]
 fn a_repository_that_does_not_name_the_worktree_is_not_written() {
-    let model = FakeLlama::start([command(COMMIT), Reply::text("done")]);
-    let home = home(&model, "sandbox = \"auto\"\n");
+    let (model, home) = home_with("sandbox = \"auto\"\n", [command(COMMIT), Reply::text("done")]);
     if !has_sandbox(&home) {
         return;
     }

@@ -5,8 +5,9 @@
 //! let fake = FakeLlama::start([Reply::calls([("read_file", json!({"path": "a"}))]), Reply::text("done")]);
 //! // … talk to fake.url() …
 //! assert_eq!(fake.chats().len(), 2);
-//! fake.assert_clean();
 //! ```
+//!
+//! A request that a real server would refuse, and one after the end of the script, fail the test when the server is dropped.
 #![allow(dead_code, reason = "shared by tests that do not all use everything")]
 #![allow(clippy::unwrap_used, reason = "only tests run it")]
 
@@ -194,6 +195,11 @@ impl FakeLlama {
         self.requests().into_iter().filter(Request::is_chat).map(|request| request.body).collect()
     }
 
+    /// Returns the results of calls that the last chat request has.
+    pub(crate) fn results(&self) -> Vec<String> {
+        texts_of("tool", self.chats().last().unwrap())
+    }
+
     /// Waits until `count` chat requests have come.
     #[track_caller]
     pub(crate) fn wait_for_chats(&self, count: usize) {
@@ -219,18 +225,6 @@ impl FakeLlama {
         self.shared.sent.load(SeqCst)
     }
 
-    /// Returns what was wrong with the requests so far.
-    pub(crate) fn violations(&self) -> Vec<String> {
-        self.shared.state.lock().unwrap().violations.clone()
-    }
-
-    /// Checks that every request was valid and that the script was long enough.
-    #[track_caller]
-    pub(crate) fn assert_clean(&self) {
-        let violations = self.violations();
-        assert!(violations.is_empty(), "{violations:#?}");
-    }
-
     #[track_caller]
     fn wait(&self, what: &str, met: impl Fn(&State) -> bool) {
         let state = self.shared.state.lock().unwrap();
@@ -245,6 +239,10 @@ impl Drop for FakeLlama {
     fn drop(&mut self) {
         self.shared.stopped.store(true, SeqCst);
         drop(TcpStream::connect(self.address)); // wakes `accept`, and the listener is closed
+        if !thread::panicking() {
+            let violations = &self.shared.state.lock().unwrap().violations;
+            assert!(violations.is_empty(), "{violations:#?}");
+        }
     }
 }
 
@@ -334,6 +332,17 @@ impl Shared {
 /// Returns true if a model in steps is asked what kind of work it has to do.
 fn asks_for_kind(chat: &Value) -> bool {
     chat["response_format"]["json_schema"]["name"] == "kind"
+}
+
+/// Returns the texts of the user in a chat.
+pub(crate) fn user_texts(chat: &Value) -> Vec<String> {
+    texts_of("user", chat)
+}
+
+/// Returns the texts of the messages of a chat that have this role.
+fn texts_of(role: &str, chat: &Value) -> Vec<String> {
+    let messages = chat["messages"].as_array().unwrap().iter().filter(|message| message["role"] == role);
+    messages.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
 fn props(setup: &Setup) -> Value {

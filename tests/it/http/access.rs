@@ -73,47 +73,27 @@ fn a_preflight_is_answered_with_the_documented_headers() {
     }
 }
 
+/// A table beside `AccessPolicy` has all hosts and origins that are foreign.
 #[test]
 fn foreign_origins_and_hosts_are_refused() {
     let model = FakeLlama::start([]);
     let server = TestDaemon::with(&model.url(), "origins = [\"http://localhost:3000\"]\n");
     let port = server.address.port();
     let body = br#"{"input":"hi"}"#;
-    let json = ("Content-Type", "application/json");
-    for host in [
-        "evil.example".to_owned(),
-        format!("evil.example:{port}"),
-        format!("localhost.evil.example:{port}"),
-        "127.0.0.1".to_owned(),
-        format!("127.0.0.1:{}", port ^ 1),
-        format!("0.0.0.0:{port}"),
-    ] {
-        let answer = server.send(GENERATE, &[("Host", &host), json], body).expect(403);
-        assert!(!answer.headers.contains_key("access-control-allow-origin"), "{host}");
-    }
+    let foreign = [("Host", "evil.example"), ("Content-Type", "application/json")];
+    let answer = server.send(GENERATE, &foreign, body).expect(403);
+    assert!(!answer.headers.contains_key("access-control-allow-origin"));
     server.send_raw("GET /healthz HTTP/1.1\r\n\r\n").expect(400);
-    server
-        .send_raw(format!("GET /healthz HTTP/1.1\r\nHost: localhost:{port}\r\nHost: x\r\n\r\n"))
-        .expect(400);
     for host in [format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")] {
         server.request("GET", "/healthz", &[("Host", &host)]).expect(200);
     }
-    for origin in [
-        "https://evil.example",
-        "null",
-        "http://localhost:3001",
-        "http://localhost.evil.example",
-        "http://localhost:3000@evil",
-        &format!("http://127.0.0.1:{port}"),
-    ] {
-        let own = origin == format!("http://127.0.0.1:{port}");
-        for method in ["GET", "POST", "OPTIONS"].into_iter().skip(usize::from(own)) {
-            let private = ("Access-Control-Request-Private-Network", "true");
-            let answer = server.request(method, GENERATE, &[("Origin", origin), private]).expect(403);
-            assert!(!answer.headers.contains_key("access-control-allow-origin"), "{origin}");
-        }
-        server.send(GENERATE, &[("Origin", origin), ("Content-Type", "text/plain")], body).expect(403);
+    let evil = ("Origin", "https://evil.example");
+    for method in ["GET", "POST", "OPTIONS"] {
+        let private = ("Access-Control-Request-Private-Network", "true");
+        let answer = server.request(method, GENERATE, &[evil, private]).expect(403);
+        assert!(!answer.headers.contains_key("access-control-allow-origin"), "{method}");
     }
+    server.send(GENERATE, &[evil, ("Content-Type", "text/plain")], body).expect(403);
     server.request("GET", "/status", &[("Sec-Fetch-Site", "cross-site")]).expect(403);
 
     let listed = server.request("GET", "/healthz", &[("Origin", "http://localhost:3000")]).expect(200);
@@ -207,8 +187,7 @@ fn cors_can_be_switched_off() {
 
 #[test]
 fn http_is_off_by_default_and_remote_access_needs_a_setting() {
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([]);
     let error = home.run(&["web", "--no-open"]).fails(2);
     assert!(error.contains("does not serve HTTP") && error.contains("[http]"), "{error}");
     assert!(!home.root().join("run/token").exists());

@@ -12,8 +12,8 @@ use crate::{
 
 #[test]
 fn an_answer_has_all_documented_members() {
-    let model = FakeLlama::start([Reply::text("Hello world"), Reply::text("a"), Reply::text("b")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) =
+        TestDaemon::with_model([Reply::text("Hello world"), Reply::text("a"), Reply::text("b")]);
     let answer = server.generate(&json!({"input": "hi", "prompt_id": "p1"})).expect(200);
     assert_eq!(answer.headers["x-prompt-id"], "p1");
     let want = json!({
@@ -28,43 +28,11 @@ fn an_answer_has_all_documented_members() {
     assert!(!first.is_empty() && first != second);
     // No session is stored.
     assert_eq!(server.home.run(&["sessions", "--json"]).success().matches("\"id\"").count(), 0);
-    model.assert_clean();
-}
-
-#[test]
-fn the_documented_examples_work() {
-    let model = FakeLlama::start([]).always(|_| Reply::text("Tip 1"));
-    let server = TestDaemon::start(&model);
-    server.get("/healthz").expect(200);
-    server.get("/status").expect(200);
-    let send = |body: &str| {
-        server.send("/v1/generate", &[("Content-Type", "application/json")], body.as_bytes()).expect(200)
-    };
-    send("{\n    \"input\": \"Summarize the benefits of local AI.\",\n    \"stream\": false\n  }");
-    let streamed =
-        send("{\n    \"input\": \"List three CLI productivity tips.\",\n    \"stream\": true\n  }");
-    assert_eq!(streamed.names_without_repeats(), ["content", "assistant", "history", "done"]);
-    let more = send(
-        r#"{
-    "input": "And add one more.",
-    "stream": false,
-    "history": [
-      { "role": "user",  "parts": [{ "text": "List three CLI productivity tips." }] },
-      { "role": "model", "parts": [{ "text": "Tip 1…\nTip 2…\nTip 3…" }] }
-    ]
-  }"#,
-    );
-    assert_eq!(more.json()["history"].as_array().unwrap().len(), 4);
-    let asked = &model.chats()[2]["messages"];
-    let roles: Vec<_> =
-        asked.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
-    assert_eq!(roles, ["system", "user", "assistant", "user"]);
 }
 
 #[test]
 fn tools_run_and_are_reported_in_order() {
-    let model = FakeLlama::start(three_tools());
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model(three_tools());
     fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let answer = server.generate(&json!({"input": "tool"})).expect(200).json();
     assert_eq!(answer["output"], "let me look\nafter tool");
@@ -96,15 +64,13 @@ fn tools_run_and_are_reported_in_order() {
         assert_eq!(call["functionCall"]["name"], result["functionResponse"]["name"]);
     }
     assert!(results[1]["functionResponse"]["response"]["error"].is_string());
-    model.assert_clean();
 }
 
 #[test]
 fn arguments_keep_the_order_of_the_model_and_cannot_end_an_event() {
     let text = "{\r\n\"path\": \"b.txt\",\n\n\"content\": \"1\\r\\n\"}";
     let call = || Reply::calls([("write_file", json!(text))]);
-    let model = FakeLlama::start([call(), Reply::text("a"), call(), Reply::text("b")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model([call(), Reply::text("a"), call(), Reply::text("b")]);
     for stream in [false, true] {
         let answer = server.generate(&json!({"input": "write", "stream": stream})).expect(200);
         for expect in [
@@ -114,42 +80,23 @@ fn arguments_keep_the_order_of_the_model_and_cannot_end_an_event() {
             assert!(answer.body.contains(expect), "{}", answer.body);
         }
     }
-    model.assert_clean();
 }
 
+/// A table beside `parse` has all that may be wrong with a request.
 #[test]
 fn bad_requests_are_400_and_change_nothing() {
-    let model = FakeLlama::start([]);
-    let server = TestDaemon::start(&model);
-    let send =
-        |body: &[u8]| server.send("/v1/generate", &[("Content-Type", "application/json")], body).expect(400);
-    let missing = "Missing required field: input";
-    let empty =
-        [&b""[..], b"{}", b"null", b"[]", b"{\"input\":\"\"}", b"{\"input\":null}", b"{\"stream\":true}"];
-    for body in empty {
-        assert_eq!(send(body).error(), missing);
-    }
-    for body in [&b"{bad"[..], b"{\"input\":\"\xff\"}"] {
-        assert!(send(body).error().starts_with("Invalid JSON body:"));
-    }
-    for (member, value) in [
-        ("input", json!(5)),
-        ("input", json!([])),
-        ("stream", json!("yes")),
-        ("prompt_id", json!({})),
-        ("prompt_id", json!("a\r\nX-Evil: 1")),
-        ("history", json!({})),
-        ("history", json!("x")),
-        ("history", json!([5])),
-        ("history", json!([{"role": "system", "parts": []}])),
-        ("history", json!([{"role": "user", "parts": "x"}])),
+    let (model, server) = TestDaemon::with_model([]);
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    for (body, error) in [
+        (&b"{}"[..], "Missing required field: input"),
+        (b"{bad", "Invalid JSON body:"),
+        (br#"{"input":"x","prompt_id":"a\r\nX-Evil: 1"}"#, "Invalid field: prompt_id"),
+        (br#"{"input":"x","history":[{"role":"system","parts":[]}]}"#, "Invalid field: history"),
+        (deep.as_bytes(), ""),
     ] {
-        let mut body = json!({"input": "x"});
-        body[member] = value;
-        let error = server.generate(&body).expect(400).error();
-        assert!(error.starts_with(&format!("Invalid field: {member}")), "{error}");
+        let answer = server.send("/v1/generate", &[("Content-Type", "application/json")], body).expect(400);
+        assert!(answer.error().starts_with(error), "{error}: {answer:?}");
     }
-    send(format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000)).as_bytes());
     assert!(model.chats().is_empty());
 }
 
@@ -253,8 +200,7 @@ fn with_approval_ask_a_person_decides() {
     let mut stream = server.open("/v1/generate", &json!({"input": "go", "stream": true}));
     let mut waiting = Vec::new();
     wait_until("the calls wait for a decision", || {
-        let listed: Value =
-            serde_json::from_str(&server.home.run(&["approvals", "--json"]).success()).unwrap();
+        let listed = server.home.json(&["approvals", "--json"]);
         waiting = listed["approvals"].as_array().unwrap().clone();
         !waiting.is_empty()
     });

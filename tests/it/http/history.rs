@@ -9,8 +9,7 @@ use crate::fake_llama::{FakeLlama, Reply};
 
 #[test]
 fn a_history_is_returned_unchanged_with_new_entries() {
-    let model = FakeLlama::start([Reply::text("c")]);
-    let server = TestDaemon::start(&model);
+    let (model, server) = TestDaemon::with_model([Reply::text("c")]);
     // Unknown members, numbers that do not fit a float, and a signature of another model.
     let sent = r#"[{"role":"user","parts":[{"text":"a","x":1.50}],"extra":{"big":123456789012345678901234567890}},
         {"role":"model","parts":[{"text":"thinking","thought":true},{"text":"b","thoughtSignature":"AAAA"}]}]"#;
@@ -28,8 +27,7 @@ fn a_history_is_returned_unchanged_with_new_entries() {
 #[test]
 fn tool_results_of_a_history_reach_the_model() {
     let [first, second] = three_tools();
-    let model = FakeLlama::start([first, second, Reply::text("I remember")]);
-    let server = TestDaemon::start(&model);
+    let (model, server) = TestDaemon::with_model([first, second, Reply::text("I remember")]);
     fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let history = server.generate(&json!({"input": "tool"})).expect(200).json()["history"].clone();
     server.generate(&json!({"input": "and?", "history": history})).expect(200);
@@ -39,22 +37,6 @@ fn tool_results_of_a_history_reach_the_model() {
     assert_eq!(results.len(), 3);
     assert!(results[0]["content"].as_str().unwrap().contains("alpha"));
     assert_eq!(asked[2]["tool_calls"].as_array().unwrap().len(), 3);
-    model.assert_clean();
-}
-
-#[test]
-fn results_without_calls_are_tolerated() {
-    let model = FakeLlama::start([Reply::text("ok")]);
-    let server = TestDaemon::start(&model);
-    let history = json!([
-        {"role": "user", "parts": [{"text": "go"}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": "ORPHAN"}}}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "list_files", "args": {"pattern": "*"}}}]},
-    ]);
-    server.generate(&json!({"input": "x", "history": history})).expect(200);
-    let asked = model.chats()[0].to_string();
-    assert!(asked.contains("ORPHAN") && asked.contains("no result was given"), "{asked}");
-    model.assert_clean();
 }
 
 #[test]

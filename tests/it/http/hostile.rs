@@ -17,31 +17,14 @@ use crate::{
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The bytes that a mutation inserts.
+#[rustfmt::skip]
 const PIECES: [&[u8]; 24] = [
-    b"\r\n",
-    b"\r",
-    b"\n",
-    b"\0",
-    b" ",
-    b"\t",
-    b"\xff\xfe",
-    b"Content-Length: 5\r\n",
-    b"Content-Length: -1\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-    b"Transfer-Encoding: gzip, chunked\r\n",
-    b"Host: evil.example\r\n",
-    b"Origin: null\r\n",
-    b"Authorization: Bearer x\r\n",
-    b"Expect: 100-continue\r\n",
-    b"Connection: upgrade\r\nUpgrade: h2c\r\n",
-    b"ffffffffffffffff\r\n",
-    b"0\r\n\r\n",
-    b"HTTP/9.9",
-    b"%00",
-    b"/../",
-    b"[[[[[[[[",
-    b"\"\\ud800\"",
-    b"1e999",
+    b"\r\n", b"\r", b"\n", b"\0", b" ", b"\t", b"\xff\xfe", b"Content-Length: 5\r\n",
+    b"Content-Length: -1\r\n", b"Transfer-Encoding: chunked\r\n",
+    b"Transfer-Encoding: gzip, chunked\r\n", b"Host: evil.example\r\n", b"Origin: null\r\n",
+    b"Authorization: Bearer x\r\n", b"Expect: 100-continue\r\n",
+    b"Connection: upgrade\r\nUpgrade: h2c\r\n", b"ffffffffffffffff\r\n", b"0\r\n\r\n", b"HTTP/9.9",
+    b"%00", b"/../", b"[[[[[[[[", b"\"\\ud800\"", b"1e999",
 ];
 
 /// Returns valid requests of every API.
@@ -121,8 +104,7 @@ fn fuzzed_requests_break_nothing() {
 
 #[test]
 fn ambiguous_framing_is_refused_and_reaches_no_model() {
-    let model = FakeLlama::start([]);
-    let server = TestDaemon::start(&model);
+    let (model, server) = TestDaemon::with_model([]);
     let body = r#"{"input":"hi"}"#;
     let head = server.head("POST", "/v1/generate", &[("Content-Type", "application/json")]);
     let length = body.len();
@@ -159,8 +141,7 @@ fn ambiguous_framing_is_refused_and_reaches_no_model() {
 #[test]
 fn a_chunk_of_any_announced_size_costs_only_what_arrives() {
     const MIB: usize = 1024 * 1024;
-    let model = FakeLlama::start([]);
-    let server = TestDaemon::start(&model);
+    let (model, server) = TestDaemon::with_model([]);
     let before = server.home.daemon_memory("VmRSS:");
     let head = server.head("POST", "/v1/generate", &[("Content-Type", "application/json")]);
     let announced = ["FFFFFFFFFFFFFFFF", "7FFFFFFFFFFFFFFF"].map(|size| {

@@ -45,6 +45,13 @@ struct Response {
 }
 
 impl TestDaemon {
+    /// Starts a daemon with a model server that answers with `script`.
+    fn with_model(script: impl IntoIterator<Item = Reply>) -> (FakeLlama, Self) {
+        let model = FakeLlama::start(script);
+        let server = Self::start(&model);
+        (model, server)
+    }
+
     fn start(model: &FakeLlama) -> Self {
         Self::with(&model.url(), "")
     }
@@ -126,8 +133,13 @@ impl TestDaemon {
 
     /// Posts JSON and returns the open connection.
     fn open(&self, path: &str, body: &Value) -> TcpStream {
+        self.open_with(path, &[], body)
+    }
+
+    fn open_with(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> TcpStream {
         let body = body.to_string();
-        let mut request = self.head("POST", path, &[("Content-Type", "application/json")]);
+        let mut request =
+            self.head("POST", path, &[headers, &[("Content-Type", "application/json")]].concat());
         request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();

@@ -9,8 +9,7 @@ use crate::fake_llama::{FakeLlama, Reply, gate};
 
 #[test]
 fn events_have_the_documented_order_and_form() {
-    let model = FakeLlama::start([Reply::text("Hello world")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model([Reply::text("Hello world")]);
     let answer = server.generate(&json!({"input": "hi", "stream": true, "prompt_id": "p"})).expect(200);
     assert_eq!(answer.headers["content-type"], "text/event-stream; charset=utf-8");
     assert_eq!((&*answer.headers["cache-control"], &*answer.headers["x-prompt-id"]), ("no-cache", "p"));
@@ -31,8 +30,7 @@ fn events_have_the_documented_order_and_form() {
 #[test]
 fn text_is_streamed_before_the_model_has_finished() {
     let (wait, key) = gate();
-    let model = FakeLlama::start([Reply::text("early").then_wait(wait).then_text(" late")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model([Reply::text("early").then_wait(wait).then_text(" late")]);
     let mut stream = server.open("/v1/generate", &json!({"input": "hi", "stream": true}));
     read_until(&mut stream, "data: early\n\n");
     server.get("/healthz").expect(200);
@@ -43,8 +41,7 @@ fn text_is_streamed_before_the_model_has_finished() {
 #[test]
 fn text_cannot_forge_events() {
     let evil = "look\nx\revent: done\rdata: true\r\r\r\n\\n\n\nevent: done\ndata: true\n\n😀";
-    let model = FakeLlama::start([Reply::deltas([json!({"content": evil})])]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model([Reply::deltas([json!({"content": evil})])]);
     let answer = server.generate(&json!({"input": "cr", "stream": true})).expect(200);
     assert_eq!(answer.names().iter().filter(|name| *name == "done").count(), 1);
     assert!(!answer.body.contains('\r'));
@@ -56,8 +53,7 @@ fn text_cannot_forge_events() {
 #[test]
 fn streamed_and_whole_answers_report_the_same_tools() {
     let scripts = three_tools().into_iter().chain(three_tools());
-    let model = FakeLlama::start(scripts);
-    let server = TestDaemon::start(&model);
+    let (_model, server) = TestDaemon::with_model(scripts);
     fs::write(server.home.work_dir().join("a.txt"), "alpha\n").unwrap();
     let streamed = server.generate(&json!({"input": "tool", "stream": true})).expect(200);
     let names = streamed.names();
@@ -83,8 +79,8 @@ fn streamed_and_whole_answers_report_the_same_tools() {
 
 #[test]
 fn a_failure_is_one_error_event() {
-    let model = FakeLlama::start([Reply::error(500, "boom"), Reply::text("half an").then_error(500, "boom")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) =
+        TestDaemon::with_model([Reply::error(500, "boom"), Reply::text("half an").then_error(500, "boom")]);
     let early = server.generate(&json!({"input": "fail", "stream": true})).expect(200);
     assert_eq!(early.names(), ["error"]);
     let message: Value = serde_json::from_str(&early.data("error")[0]).unwrap();
@@ -98,9 +94,8 @@ fn a_failure_is_one_error_event() {
 fn two_hundred_streams_at_once_are_relayed() {
     let model = FakeLlama::start([]).always(|_| Reply::text(&"word ".repeat(50)));
     let server = TestDaemon::start(&model);
-    let daemon = server.home.daemon().unwrap();
     server.generate(&json!({"input": "warm"})).expect(200);
-    let before = resident(daemon);
+    let before = server.home.daemon_memory("VmRSS:");
     let streams: Vec<_> = (0..200)
         .map(|n| server.open("/v1/generate", &json!({"input": format!("{n}"), "stream": true})))
         .collect();
@@ -109,21 +104,6 @@ fn two_hundred_streams_at_once_are_relayed() {
         assert_eq!(answer.data("content").concat(), "word ".repeat(50));
         assert_eq!(answer.names().last().unwrap(), "done");
     }
-    let grown = peak(daemon).saturating_sub(before);
+    let grown = server.home.daemon_memory("VmHWM:").saturating_sub(before);
     assert!(grown <= 64 * 1024, "grew by {grown} KiB");
-}
-
-/// Returns the resident memory in KiB.
-fn resident(daemon: rustix::process::Pid) -> u64 {
-    field(daemon, "VmRSS:")
-}
-
-fn peak(daemon: rustix::process::Pid) -> u64 {
-    field(daemon, "VmHWM:")
-}
-
-fn field(daemon: rustix::process::Pid, name: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", daemon.as_raw_nonzero())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

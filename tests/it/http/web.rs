@@ -22,16 +22,7 @@ impl TestDaemon {
     }
 
     pub(super) fn api_open(&self, body: &Value) -> std::net::TcpStream {
-        let (body, bearer) = (body.to_string(), self.bearer());
-        let headers = [("Authorization", &*bearer), ("Content-Type", "application/json")];
-        let head = self.head("POST", "/api/runs", &headers);
-        let mut stream = self.connect();
-        std::io::Write::write_all(
-            &mut stream,
-            format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes(),
-        )
-        .unwrap();
-        stream
+        self.open_with("/api/runs", &[("Authorization", &*self.bearer())], body)
     }
 }
 
@@ -106,8 +97,8 @@ fn the_page_api_needs_the_token() {
 
 #[test]
 fn a_run_is_streamed_from_start_to_end() {
-    let model = FakeLlama::start([Reply::reasoning("hm", "Hello world"), Reply::text("again")]);
-    let server = TestDaemon::start(&model);
+    let (_model, server) =
+        TestDaemon::with_model([Reply::reasoning("hm", "Hello world"), Reply::text("again")]);
     let answer = server.api_post("/api/runs", &json!({"prompt": "hi\nthere"})).expect(200);
     let names = answer.names();
     assert_eq!(names[0], "started");
@@ -143,12 +134,11 @@ fn the_page_can_decide_calls_and_cancel_runs() {
     let write = |name: &str| (String::from("write_file"), json!({"path": name, "content": "x\n"}));
     let (a, b) = (write("a.txt"), write("b.txt"));
     let (wait, _key) = gate();
-    let model = FakeLlama::start([
+    let (_model, server) = TestDaemon::with_model([
         Reply::calls([(&*a.0, a.1), (&*b.0, b.1)]),
         Reply::text("done"),
         Reply::text("slow").then_wait(wait),
     ]);
-    let server = TestDaemon::start(&model);
     let mut stream = server.api_open(&json!({"prompt": "go"}));
     let seen = String::from_utf8(read_until(&mut stream, "event: proposed\n")).unwrap();
     let data = String::from_utf8(read_until(&mut stream, "\n\n")).unwrap();

@@ -50,7 +50,6 @@ fn a_question_that_needs_no_file_is_answered() {
     let own_tools = server.post("/v1/chat/completions", &json!({"messages": messages, "tools": [tool]}));
     assert_eq!(own_tools.expect(200).headers.get("kontekst-notice"), None);
     assert!(!system(model.chats().last().unwrap()).contains("cannot read, list"));
-    model.assert_clean();
 }
 
 #[test]

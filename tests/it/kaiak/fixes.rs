@@ -41,9 +41,7 @@ fn the_documented_example_sends_every_notification_in_order() {
         edit_call(),
         Reply::text("I replaced the call."),
     ];
-    let project = TestProject::new(model);
-    let mut editor = project.editor();
-    let session = editor.create(&project);
+    let (project, mut editor, session) = TestProject::with_session(model);
     let mut example = incident("src/main.rs", 42);
     example["category"] = json!("deprecated-api");
     example["metadata"] = json!({"deprecated_since": "1.5.0", "replacement": "new_method()"});
@@ -139,15 +137,12 @@ fn the_documented_example_sends_every_notification_in_order() {
         .map(|tool| tool["function"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(tools, ["read_file", "write_file", "edit_file", "list_files", "ask_user"]);
-    project.model.assert_clean();
 }
 
 #[test]
 fn invalid_requests_start_nothing() {
-    let project = TestProject::new([]);
+    let (project, mut editor, session) = TestProject::with_session([]);
     symlink("/etc", project.path("l")).unwrap();
-    let mut editor = project.editor();
-    let session = editor.create(&project);
     let generate = "kaiak/fix/generate";
     editor.error(generate, &json!({"session_id": "nope", "incidents": []}), -32003);
     editor.error(generate, &json!({"session_id": session, "incidents": []}), -32602);
@@ -189,10 +184,8 @@ fn invalid_requests_start_nothing() {
 fn two_files_are_fixed_one_after_the_other() {
     let other = json!({"path": "src/lib.rs", "old_str": "old_method()", "new_str": "new_method()"});
     let model = [edit_call(), Reply::text("One."), Reply::calls([("edit_file", other)]), Reply::text("Two.")];
-    let project = TestProject::new(model);
+    let (project, mut editor, session) = TestProject::with_session(model);
     fs::write(project.path("src/lib.rs"), "pub fn f() { old_method() }\n").unwrap();
-    let mut editor = project.editor();
-    let session = editor.create(&project);
     editor.generate_for(&session, &json!([incident("src/main.rs", 2), incident("src/lib.rs", 1)]));
     for file in ["src/main.rs", "src/lib.rs"] {
         assert_eq!(editor.notification("file_modification")["content"]["file_path"], file);
@@ -209,13 +202,11 @@ fn two_files_are_fixed_one_after_the_other() {
     let chats = project.model.chats();
     assert_eq!(chats[0]["messages"][0], chats[2]["messages"][0]);
     assert_eq!(chats[2]["messages"].as_array().unwrap().len(), 2);
-    project.model.assert_clean();
 }
 
 #[test]
 fn ten_requests_at_a_time() {
-    let project = TestProject::new((0..12).map(|_| Reply::hang()));
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor((0..12).map(|_| Reply::hang()));
     let (session, other) = (editor.create(&project), editor.create(&project));
     let requests: Vec<String> = (0..10).map(|_| editor.generate(&session)).collect();
     let generate = json!({"session_id": session, "incidents": [incident("src/main.rs", 2)]});
@@ -236,8 +227,8 @@ fn ten_requests_at_a_time() {
 
 #[test]
 fn a_cancelled_request_reports_once_and_then_nothing() {
-    let project = TestProject::new([Reply::text("half ").then_hang(), Reply::text("whole")]);
-    let mut editor = project.editor();
+    let (project, mut editor) =
+        TestProject::with_editor([Reply::text("half ").then_hang(), Reply::text("whole")]);
     let session = editor.create(&project);
     let request = editor.generate(&session);
     editor.notification("ai_response");
@@ -274,9 +265,8 @@ fn a_cancelled_request_reports_once_and_then_nothing() {
 
 #[test]
 fn a_failing_model_is_reported_and_the_next_request_works() {
-    let project = TestProject::new([Reply::error(500, "out of order"), Reply::text("fine")]);
-    let mut editor = project.editor();
-    let session = editor.create(&project);
+    let (_project, mut editor, session) =
+        TestProject::with_session([Reply::error(500, "out of order"), Reply::text("fine")]);
     editor.generate(&session);
     let error = editor.notification("error");
     assert_eq!(error["content"]["error_code"], "MODEL_FAILED");
@@ -308,21 +298,19 @@ fn an_unreachable_model_and_a_broken_agent_are_errors() {
 #[test]
 fn a_model_that_never_finishes_is_stopped() {
     let look = || Reply::calls([("list_files", json!({"pattern": "*"}))]);
-    let project = TestProject::new([look(), look()]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([look(), look()]);
     let session = editor.create_with(&project, &json!({"max_turns": 2}));
     editor.generate(&session);
     assert_eq!(editor.notification("error")["content"]["error_code"], "LIMIT_REACHED");
     assert_eq!(editor.completion_status(), "failed");
-    project.model.assert_clean();
 }
 
 #[test]
 fn a_file_that_is_too_large_is_left_out() {
-    let project = TestProject::new([Reply::text("nothing to do"), Reply::text("it is not there")]);
+    let (project, mut editor) =
+        TestProject::with_editor([Reply::text("nothing to do"), Reply::text("it is not there")]);
     fs::write(project.path("large.rs"), "x".repeat(1024 * 1024 + 1)).unwrap();
     fs::write(project.path("bytes.rs"), b"\xff\xfe").unwrap();
-    let mut editor = project.editor();
     let session = editor.create(&project);
     let incidents = ["large.rs", "bytes.rs", "src/main.rs", "absent.rs"].map(|path| incident(path, 1));
     editor.generate_for(&session, &json!(incidents));
@@ -340,10 +328,8 @@ fn a_file_that_is_too_large_is_left_out() {
 fn a_long_answer_is_split_into_messages_under_a_megabyte() {
     let piece = "é\u{1}🦀\"".repeat(12_500);
     let deltas = (0..30).map(|_| json!({"content": piece}));
-    let project = TestProject::new([Reply::deltas(deltas)]);
+    let (project, mut editor, session) = TestProject::with_session([Reply::deltas(deltas)]);
     project.home.write("agents/default/config.toml", "[rails]\nrepeats = false\n");
-    let mut editor = project.editor();
-    let session = editor.create(&project);
     editor.generate(&session);
     let mut text = String::new();
     loop {
@@ -381,7 +367,6 @@ fn a_large_file_is_worked_on_in_parts_that_fit_the_window() {
     for n in 1..=20 {
         assert!(prompts.contains(&format!("value_{} = old_method", n * 140)), "{n}");
     }
-    project.model.assert_clean();
 }
 
 #[test]
@@ -399,17 +384,14 @@ fn commands_are_offered_only_where_the_section_says_so() {
 
 #[test]
 fn a_rule_that_denies_leaves_nothing_to_propose_and_one_that_allows_still_proposes() {
-    let project = TestProject::new([edit_call(), Reply::text("I could not.")]);
+    let (project, mut editor, session) =
+        TestProject::with_session([edit_call(), Reply::text("I could not.")]);
     project.home.write("policy.toml", "deny = [\"edit_file(src/)\"]\n");
-    let mut editor = project.editor();
-    let session = editor.create(&project);
     editor.generate(&session);
     editor.completion_status();
     assert_ne!(project.read("src/main.rs"), FIXED);
-    let project = TestProject::new([edit_call(), Reply::text("Done.")]);
+    let (project, mut editor, session) = TestProject::with_session([edit_call(), Reply::text("Done.")]);
     project.home.write("policy.toml", "allow = [\"edit_file\"]\n");
-    let mut editor = project.editor();
-    let session = editor.create(&project);
     editor.generate(&session);
     let interaction = editor.next_interaction();
     editor.approve(&interaction, true);

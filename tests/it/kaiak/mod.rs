@@ -44,6 +44,20 @@ impl TestProject {
         Self::with_config(script, "")
     }
 
+    /// Returns a project with an editor that is connected to its daemon.
+    fn with_editor(script: impl IntoIterator<Item = Reply>) -> (Self, Editor) {
+        let project = Self::new(script);
+        let editor = project.editor();
+        (project, editor)
+    }
+
+    /// Returns the same with a session.
+    fn with_session(script: impl IntoIterator<Item = Reply>) -> (Self, Editor, String) {
+        let (project, mut editor) = Self::with_editor(script);
+        let session = editor.create(&project);
+        (project, editor, session)
+    }
+
     fn with_config(script: impl IntoIterator<Item = Reply>, config: &str) -> Self {
         Self::with_model(FakeLlama::start(script), config)
     }

@@ -17,8 +17,7 @@ use crate::fake_llama::{FakeLlama, Reply};
 
 #[test]
 fn a_session_is_created_as_documented() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([]);
     let params = json!({"workspace_path": project.workspace(), "session_name": "migration-session-1"});
     let created = editor.result("kaiak/session/create", &params);
     let session = created["session_id"].as_str().unwrap();
@@ -40,8 +39,7 @@ fn a_session_is_created_as_documented() {
 
 #[test]
 fn invalid_session_parameters_are_refused() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([]);
     let create = "kaiak/session/create";
     editor.error(create, &json!({}), -32602);
     for path in [json!(5), json!(""), json!("relative/dir"), json!("/a\u{0}b")] {
@@ -78,8 +76,7 @@ fn invalid_session_parameters_are_refused() {
 
 #[test]
 fn unknown_sessions_are_not_found_and_ids_are_texts() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (_project, mut editor) = TestProject::with_editor([]);
     for method in ["kaiak/session/status", "kaiak/session/terminate"] {
         let data = editor.error(method, &json!({"session_id": "nope"}), -32003);
         assert_eq!(data["session_id"], "nope");
@@ -91,8 +88,7 @@ fn unknown_sessions_are_not_found_and_ids_are_texts() {
 
 #[test]
 fn a_terminated_session_stays_terminated() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([]);
     let session = editor.create(&project);
     let id = json!({"session_id": session});
     let ended = editor.result("kaiak/session/terminate", &id);
@@ -106,9 +102,7 @@ fn a_terminated_session_stays_terminated() {
 
 #[test]
 fn of_twenty_terminates_one_succeeds() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
-    let session = editor.create(&project);
+    let (_project, mut editor, session) = TestProject::with_session([]);
     let ids: Vec<u64> = (0..20)
         .map(|_| editor.send_request("kaiak/session/terminate", &json!({"session_id": session})))
         .collect();
@@ -119,8 +113,7 @@ fn of_twenty_terminates_one_succeeds() {
 
 #[test]
 fn there_are_ten_sessions_at_a_time() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([]);
     let sessions: Vec<String> = (0..10).map(|_| editor.create(&project)).collect();
     let params = json!({"workspace_path": project.workspace()});
     let data = editor.error("kaiak/session/create", &params, -32015);
@@ -137,8 +130,7 @@ fn there_are_ten_sessions_at_a_time() {
 
 #[test]
 fn status_is_limited_to_a_hundred_calls_a_minute() {
-    let project = TestProject::new([]);
-    let mut editor = project.editor();
+    let (project, mut editor) = TestProject::with_editor([]);
     let (busy, other) = (editor.create(&project), editor.create(&project));
     let ids: Vec<u64> =
         (0..101).map(|_| editor.send_request("kaiak/session/status", &json!({"session_id": busy}))).collect();

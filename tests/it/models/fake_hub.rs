@@ -1,27 +1,9 @@
 //! A web server that answers what a test tells it to, including faults.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
-    thread,
-};
-
 use serde_json::Value;
 use sha2::Digest as _;
 
-/// A request that was received. Header names are in lower case.
-#[derive(Clone, Debug)]
-pub(super) struct HubRequest {
-    pub path: String,
-    headers: Vec<(String, String)>,
-}
-
-impl HubRequest {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-}
+use crate::fake_llama::{FakeLlama, Reply, Request};
 
 #[derive(Clone)]
 pub(super) struct HubResponse {
@@ -68,10 +50,23 @@ impl HubResponse {
     pub(super) fn hang(self) -> Self {
         Self { hang: true, ..self }
     }
+
+    fn reply(self) -> Reply {
+        let mut head = format!("HTTP/1.1 {} x\r\nconnection: close\r\n", self.status);
+        if !self.headers.iter().any(|(name, _)| name == "content-length") {
+            head.push_str(&format!("content-length: {}\r\n", self.body.len()));
+        }
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        let sent = &self.body[..self.cut.min(self.body.len())];
+        let reply = Reply::raw([head.as_bytes(), b"\r\n", sent].concat());
+        if self.hang { reply.then_hang() } else { reply }
+    }
 }
 
 /// Returns the answer of a correct server: a range if the file is unchanged, else the whole file.
-pub(super) fn ranged(seen: &HubRequest, content: &[u8], etag: &str) -> HubResponse {
+pub(super) fn ranged(seen: &Request, content: &[u8], etag: &str) -> HubResponse {
     let start = seen
         .header("range")
         .and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
@@ -91,62 +86,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     sha2::Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub(super) struct FakeHub {
-    address: SocketAddr,
-    seen: Arc<Mutex<Vec<HubRequest>>>,
-}
-
-impl FakeHub {
-    pub(super) fn start(mut answer: impl FnMut(&HubRequest) -> HubResponse + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let web = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
-        let seen = Arc::clone(&web.seen);
-        // The thread lives as long as the process of the tests. It costs nothing while it waits.
-        thread::spawn(move || {
-            for connection in listener.incoming().flatten() {
-                let Some(request) = read(&connection) else { continue };
-                seen.lock().unwrap().push(request.clone());
-                let answer = answer(&request);
-                thread::spawn(move || send(connection, &answer));
-            }
-        });
-        web
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-
-    pub(super) fn requests(&self) -> Vec<HubRequest> {
-        self.seen.lock().unwrap().clone()
-    }
-}
-
-fn read(connection: &TcpStream) -> Option<HubRequest> {
-    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
-    let path = lines.next()?.split_whitespace().nth(1)?.to_owned();
-    let headers = lines
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| {
-            line.split_once(':').map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        })
-        .collect();
-    Some(HubRequest { path, headers })
-}
-
-fn send(mut connection: TcpStream, answer: &HubResponse) {
-    let mut head = format!("HTTP/1.1 {} x\r\nconnection: close\r\n", answer.status);
-    if !answer.headers.iter().any(|(name, _)| name == "content-length") {
-        head.push_str(&format!("content-length: {}\r\n", answer.body.len()));
-    }
-    for (name, value) in &answer.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
-    head.push_str("\r\n");
-    // The client may close the connection at any time.
-    connection.write_all(head.as_bytes()).ok();
-    connection.write_all(&answer.body[..answer.cut.min(answer.body.len())]).ok();
-    if answer.hang {
-        connection.read_exact(&mut [0; 1]).ok();
-    }
+/// Starts a server that answers each request with what `answer` returns.
+pub(super) fn hub(mut answer: impl FnMut(&Request) -> HubResponse + Send + 'static) -> FakeLlama {
+    FakeLlama::start([]).replay(move |request| Some(answer(request).reply()))
 }

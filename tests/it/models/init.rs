@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use serde_json::json;
 
 use super::{
-    fake_hub::{FakeHub, HubResponse, ranged, sha256},
+    fake_hub::{self, HubResponse, ranged, sha256},
     gguf,
 };
 use crate::{
@@ -26,10 +26,10 @@ fn end(mut command: Command) -> Output {
 }
 
 /// Returns a hub that has one model file in every repository.
-fn hub() -> FakeHub {
+fn hub() -> FakeLlama {
     let content = gguf("llama", 20_000);
     let sum = sha256(&content);
-    FakeHub::start(move |seen| match &*seen.path {
+    fake_hub::hub(move |seen| match &*seen.path {
         path if path.starts_with("/api/models/Qwen/") => HubResponse::json(&json!([
             {"type": "file", "path": "small-Q4_K_M.gguf", "lfs": {"oid": sum, "size": 20_000}},
         ])),

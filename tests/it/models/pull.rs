@@ -6,16 +6,17 @@ use kontekst_core::Cancel;
 use kontekst_models::pull::{DownloadConfig, Outcome, PullError, PullEvent, RemoteFile, Timing, fetch};
 
 use super::{
-    fake_hub::{FakeHub, HubRequest, HubResponse, ranged, sha256},
+    fake_hub::{HubResponse, hub, ranged, sha256},
     gguf,
 };
+use crate::fake_llama::{FakeLlama, Request};
 
 const NAME: &str = "m.gguf";
 const LENGTH: usize = 600_000;
 
 struct PullTest {
     dir: tempfile::TempDir,
-    web: FakeHub,
+    web: FakeLlama,
     net: DownloadConfig,
     file: RemoteFile,
     cancel: Cancel,
@@ -24,9 +25,9 @@ struct PullTest {
 
 impl PullTest {
     /// `answer` gets the number of the request, counted from 0.
-    fn new(mut answer: impl FnMut(usize, &HubRequest) -> HubResponse + Send + 'static) -> Self {
+    fn new(mut answer: impl FnMut(usize, &Request) -> HubResponse + Send + 'static) -> Self {
         let mut number = 0;
-        let web = FakeHub::start(move |seen| {
+        let web = hub(move |seen| {
             number += 1;
             answer(number - 1, seen)
         });
@@ -74,7 +75,7 @@ impl PullTest {
 
     /// Returns the headers `Range` and `If-Range` of each request.
     fn ranges(&self) -> Vec<(Option<String>, Option<String>)> {
-        let header = |seen: &HubRequest, name| seen.header(name).map(str::to_owned);
+        let header = |seen: &Request, name| seen.header(name).map(str::to_owned);
         self.web.requests().iter().map(|seen| (header(seen, "range"), header(seen, "if-range"))).collect()
     }
 

@@ -18,8 +18,7 @@ fn edit(path: &str, old: &str, new: &str) -> Reply {
 
 /// Returns a home with these replies of the model, and the file `a` with the text `one`.
 fn home(replies: impl IntoIterator<Item = Reply>) -> (FakeLlama, TestHome) {
-    let model = FakeLlama::start(replies);
-    let home = TestHome::new(&model.url());
+    let (model, home) = TestHome::with_model(replies);
     std::fs::write(home.work_dir().join("a"), "one\n").unwrap();
     (model, home)
 }

@@ -2,11 +2,7 @@
 
 use serde_json::json;
 
-use crate::{
-    fake_llama::{FakeLlama, Reply},
-    pseudo_terminal::TerminalCommand,
-    test_home::TestHome,
-};
+use crate::{fake_llama::Reply, pseudo_terminal::TerminalCommand, test_home::TestHome};
 
 const QUESTION: &str = "or type a reason to refuse: ";
 
@@ -22,7 +18,7 @@ fn answer(run: &mut TerminalCommand, keys: &str) -> String {
 
 #[test]
 fn always_writes_a_rule_for_this_directory_and_says_where_it_stands() {
-    let model = FakeLlama::start([
+    let (_model, home) = TestHome::with_model([
         edit("a.txt"),
         edit("b.txt"),
         Reply::text("done"),
@@ -30,7 +26,6 @@ fn always_writes_a_rule_for_this_directory_and_says_where_it_stands() {
         Reply::text("done"),
         edit("d.txt"),
     ]);
-    let home = TestHome::new(&model.url());
     let mut run = home.on_terminal(&["run", "go"]);
     let question = answer(&mut run, "a\n");
     assert!(question.contains("[a]lways `write_file` in this directory"), "{question}");
@@ -52,8 +47,7 @@ fn always_writes_a_rule_for_this_directory_and_says_where_it_stands() {
 
 #[test]
 fn always_is_not_offered_where_a_rule_asks() {
-    let model = FakeLlama::start([edit("a.txt"), Reply::text("done")]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([edit("a.txt"), Reply::text("done")]);
     home.write("policy.toml", "ask = [\"write_file(*.txt)\"]\n");
     let mut run = home.on_terminal(&["run", "go"]);
     let question = answer(&mut run, "y\n");
@@ -68,13 +62,11 @@ fn always_writes_below_what_stands_at_the_end_of_the_file() {
     for before in
         [last.to_owned(), format!("deny = [\"web_fetch\"]\n\n[headless]\nask = [\"skill\"]\n\n{last}")]
     {
-        let model = FakeLlama::start([edit("a.txt"), Reply::text("done")]);
-        let home = TestHome::new(&model.url());
+        let (_model, home) = TestHome::with_model([edit("a.txt"), Reply::text("done")]);
         home.write("policy.toml", &before);
         let mut run = home.on_terminal(&["run", "go"]);
         answer(&mut run, "a\n");
-        let (code, screen) = run.end();
-        assert_eq!(code, 0, "{screen}");
+        run.ends_with(0);
         let added = format!("\n[dir.\"{}\"]\nallow = [\n    \"write_file\",\n]\n", home.work_dir().display());
         assert_eq!(home.read("policy.toml"), before + &added);
     }

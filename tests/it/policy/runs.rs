@@ -25,43 +25,44 @@ fn home(model: &FakeLlama, policy: &str) -> TestHome {
     home
 }
 
+/// Starts a model that answers with `script`, and returns it with such a home.
+fn home_with(policy: &str, script: impl IntoIterator<Item = Reply>) -> (FakeLlama, TestHome) {
+    let model = FakeLlama::start(script);
+    let home = home(&model, policy);
+    (model, home)
+}
+
 fn exists(home: &TestHome, name: &str) -> bool {
     home.work_dir().join(name).exists()
 }
 
-/// Returns the results that the model has read.
-fn results(model: &FakeLlama) -> Vec<String> {
-    let chats = model.chats();
-    let messages = chats.last().unwrap()["messages"].as_array().unwrap().clone();
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    results.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
-}
-
 #[test]
 fn a_call_that_a_rule_allows_runs_without_a_terminal() {
-    let model = FakeLlama::start([write("a.txt"), command("touch made"), Reply::text("done")]);
-    let home = home(&model, "[headless]\nallow = [\"write_file(*.txt)\", \"run_command(touch)\"]\n");
+    let (_model, home) = home_with(
+        "[headless]\nallow = [\"write_file(*.txt)\", \"run_command(touch)\"]\n",
+        [write("a.txt"), command("touch made"), Reply::text("done")],
+    );
     assert_eq!(home.run(&["run", "go"]).success(), "done\n");
     assert!(exists(&home, "a.txt") && exists(&home, "made"));
-    model.assert_clean();
 }
 
 #[test]
 fn a_denied_call_never_runs_and_the_user_and_the_model_read_which_rule_it_was() {
     for flags in [&["--auto-approve"][..], &["--allow", "write_file,run_command(git push)"], &[]] {
-        let model = FakeLlama::start([write("a.txt"), command("git push"), Reply::text("done")]);
-        let home = home(&model, "deny = [\"write_file\",\n  \"run_command(git push)\"]\n");
+        let (model, home) = home_with(
+            "deny = [\"write_file\",\n  \"run_command(git push)\"]\n",
+            [write("a.txt"), command("git push"), Reply::text("done")],
+        );
         let output = home.run(&[&["run"], flags, &["go"]].concat());
         assert!(!exists(&home, "a.txt"));
         let file = home.root().join("policy.toml").display().to_string();
         let rules =
             [format!("deny `write_file` ({file}:1)"), format!("deny `run_command(git push)` ({file}:2)")];
-        for (rule, result) in rules.iter().zip(results(&model)) {
+        for (rule, result) in rules.iter().zip(model.results()) {
             assert!(result.contains(rule), "{result}");
             assert!(output.stderr.contains(rule), "{output:?}");
         }
         assert_eq!(output.success(), "done\n");
-        model.assert_clean();
     }
 }
 
@@ -69,26 +70,29 @@ fn a_denied_call_never_runs_and_the_user_and_the_model_read_which_rule_it_was() 
 fn a_rule_that_asks_counts_more_than_free_reading_and_less_than_the_flags() {
     let read = || Reply::calls([("read_file", json!({"path": "a.txt"}))]);
     let policy = "ask = [\"read_file(a.txt)\"]\n";
-    let model = FakeLlama::start([read()]);
-    let refusing = home(&model, policy);
+    let (_model, refusing) = home_with(policy, [read()]);
     std::fs::write(refusing.work_dir().join("a.txt"), "content").unwrap();
     let error = refusing.run(&["run", "go"]).fails(3);
     assert!(error.contains("a rule asks about it: ask `read_file(a.txt)`"), "{error}");
-    let model = FakeLlama::start([read(), Reply::text("done")]);
-    let allowing = home(&model, policy);
+    let (model, allowing) = home_with(policy, [read(), Reply::text("done")]);
     std::fs::write(allowing.work_dir().join("a.txt"), "content").unwrap();
     allowing.run(&["run", "--allow", "read_file", "go"]).success();
-    assert_eq!(results(&model), ["1: content"]);
+    assert_eq!(model.results(), ["1: content"]);
 }
 
 #[test]
 fn no_tool_shows_what_a_rule_keeps_from_being_read() {
-    let model = FakeLlama::start([
-        Reply::calls([("search_files", json!({"pattern": "needle"}))]),
-        Reply::calls([("edit_file", json!({"path": "kept/a.txt", "old_str": "nothing", "new_str": "x"}))]),
-        Reply::text("done"),
-    ]);
-    let home = home(&model, "deny = [\"read_file(kept/)\"]\nallow = [\"edit_file\"]\n");
+    let (model, home) = home_with(
+        "deny = [\"read_file(kept/)\"]\nallow = [\"edit_file\"]\n",
+        [
+            Reply::calls([("search_files", json!({"pattern": "needle"}))]),
+            Reply::calls([(
+                "edit_file",
+                json!({"path": "kept/a.txt", "old_str": "nothing", "new_str": "x"}),
+            )]),
+            Reply::text("done"),
+        ],
+    );
     std::fs::create_dir(home.work_dir().join("kept")).unwrap();
     std::fs::write(home.work_dir().join("kept/a.txt"), "needle hidden\n").unwrap();
     std::fs::write(home.work_dir().join("b.txt"), "needle open\n").unwrap();
@@ -99,8 +103,7 @@ fn no_tool_shows_what_a_rule_keeps_from_being_read() {
 
 #[test]
 fn a_file_with_a_mistake_refuses_the_run() {
-    let model = FakeLlama::start([]);
-    let broken = home(&model, "allow = [\"edit_fil\"]\n");
+    let (_model, broken) = home_with("allow = [\"edit_fil\"]\n", []);
     let error = broken.run(&["run", "go"]).fails(2);
     assert!(error.contains("policy.toml, line 1, column 10: no tool is called `edit_fil`"), "{error}");
     broken.run(&["policy", "check", "edit_file", "x"]).fails(2);
@@ -108,13 +111,12 @@ fn a_file_with_a_mistake_refuses_the_run() {
 
 #[test]
 fn the_project_can_tighten_and_a_line_that_may_be_denied_is_not_approved_automatically() {
-    let model = FakeLlama::start([write("a.txt")]);
-    let tightened = home(&model, "allow = [\"write_file\"]\n");
+    let (_model, tightened) = home_with("allow = [\"write_file\"]\n", [write("a.txt")]);
     std::fs::create_dir(tightened.work_dir().join(".kontekst")).unwrap();
     std::fs::write(tightened.work_dir().join(".kontekst/policy.toml"), "ask = [\"write_file\"]\n").unwrap();
     tightened.run(&["run", "go"]).fails(3);
-    let model = FakeLlama::start([command("V=push; git $V; touch made")]);
-    let unclear = home(&model, "deny = [\"run_command(git push)\"]\n");
+    let (_model, unclear) =
+        home_with("deny = [\"run_command(git push)\"]\n", [command("V=push; git $V; touch made")]);
     let error = unclear.run(&["run", "--auto-approve", "go"]).fails(3);
     assert!(error.contains("what the line runs is not certain"), "{error}");
     assert!(!exists(&unclear, "made"));
@@ -134,13 +136,15 @@ fn a_subagent_has_the_rules_of_its_parent() {
 fn a_denied_host_is_not_connected_to() {
     let other = FakeLlama::start([]);
     let port = other.url().rsplit(':').next().unwrap().to_owned();
-    let model = FakeLlama::start([
-        Reply::calls([("web_fetch", json!({"url": format!("http://localhost:{port}/x")}))]),
-        Reply::text("done"),
-    ]);
-    let home = home(&model, "deny = [\"web_fetch(localhost)\"]\n");
+    let (model, home) = home_with(
+        "deny = [\"web_fetch(localhost)\"]\n",
+        [
+            Reply::calls([("web_fetch", json!({"url": format!("http://localhost:{port}/x")}))]),
+            Reply::text("done"),
+        ],
+    );
     home.run(&["run", "--auto-approve", "go"]).success();
-    assert!(results(&model)[0].contains("deny `web_fetch(localhost)`"));
+    assert!(model.results()[0].contains("deny `web_fetch(localhost)`"));
     assert!(other.requests().is_empty());
 }
 
@@ -222,8 +226,8 @@ fn show_has_every_rule_with_its_place() {
 
 #[test]
 fn test_names_the_calls_that_are_decided_in_another_way() {
-    let model = FakeLlama::start([]);
-    let home = home(&model, "allow = [\"edit_file(src/)\"]\n[headless]\nallow = [\"web_fetch\"]\n");
+    let (_model, home) =
+        home_with("allow = [\"edit_file(src/)\"]\n[headless]\nallow = [\"web_fetch\"]\n", []);
     let expected = home.work_dir().join("expected.toml");
     let right = "allow = [\"edit_file(src/a.rs)\"]\nask = [\"edit_file(b)\", \"web_fetch(https://a.example)\"]\n[headless]\nallow = [\"web_fetch(https://a.example)\"]\n";
     std::fs::write(&expected, right).unwrap();

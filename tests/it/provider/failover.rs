@@ -1,11 +1,10 @@
-//! Several servers, servers that an agent names, and engines other than llama.cpp.
+//! Several servers, servers that an agent names, and the limits of a request.
 
 use std::sync::Arc;
 
 use kontekst_core::Cancel;
 use kontekst_provider::{
     Capabilities, ModelSelector, Models as _, Progress, Provider, ProviderError, Turn, Usage,
-    openai::{Probe, ServerClient, ServerKind, probe},
     router::{ProcessEnv, Router},
 };
 use kontekst_store::config::{Config, EndpointConfig, ProviderKind};
@@ -145,71 +144,6 @@ fn the_server_of_an_agent_is_the_only_one_asked() {
     assert_eq!(usual.requests().len(), 1);
 }
 
-/// The answers of a server, by path.
-type Answers = &'static [(&'static str, &'static str)];
-
-/// Starts a server of another engine with the model `m`. It answers the paths in `answers`.
-fn other_engine(answers: Answers) -> FakeLlama {
-    let setup = Setup { llama: false, ..Setup::default() };
-    FakeLlama::with(setup, []).always(|_| Reply::text("ok")).replay(move |request| {
-        if request.is_chat() {
-            return None;
-        }
-        let answer = answers.iter().find(|(path, _)| *path == request.path);
-        let models = (request.path == "/v1/models").then(|| json!({"data": [{"id": "m"}]}));
-        let found = answer.map(|(_, body)| serde_json::from_str::<Value>(body).unwrap()).or(models);
-        Some(found.map_or_else(|| Reply::error(404, "not here"), |body| Reply::json(200, &body)))
-    })
-}
-
-#[test]
-fn other_engines_are_recognised_by_their_endpoints() {
-    let cases: [(Answers, ServerKind, Option<u32>); 7] = [
-        (&[("/v1/models", r#"{"data":[{"id":"m","max_model_len":8192}]}"#)], ServerKind::Vllm, Some(8192)),
-        (
-            &[
-                ("/api/version", r#"{"version":"0.9"}"#),
-                ("/api/ps", r#"{"models":[{"name":"m","context_length":4096}]}"#),
-            ],
-            ServerKind::Ollama,
-            Some(4096),
-        ),
-        (
-            &[
-                ("/api/version", r#"{"version":"0.9"}"#),
-                ("/api/show", r#"{"parameters":"stop \"x\"\nnum_ctx   2048"}"#),
-            ],
-            ServerKind::Ollama,
-            Some(2048),
-        ),
-        (&[("/api/version", r#"{"version":"0.9"}"#)], ServerKind::Ollama, None),
-        (
-            &[(
-                "/api/v0/models",
-                r#"{"data":[{"id":"m","max_context_length":32768,"loaded_context_length":4096}]}"#,
-            )],
-            ServerKind::LmStudio,
-            Some(4096),
-        ),
-        (
-            &[
-                ("/running", r#"{"running":[{"model":"m","state":"ready"}]}"#),
-                ("/upstream/m/props", r#"{"default_generation_settings":{"n_ctx":1024},"total_slots":2}"#),
-            ],
-            ServerKind::LlamaSwap,
-            Some(1024),
-        ),
-        (&[], ServerKind::Other, None),
-    ];
-    for (answers, engine, window) in cases {
-        let fake = other_engine(answers);
-        let link = ServerClient::new(&fake.url(), None, TIMING.connect);
-        let Probe::Ready(found) = probe(&link, "m", &Cancel::new(), TIMING.probe).unwrap() else { panic!() };
-        assert_eq!((found.server_kind, found.window), (engine, window), "{answers:?}");
-        assert_eq!(found.is_llama_cpp, engine == ServerKind::LlamaSwap);
-    }
-}
-
 #[test]
 fn max_tokens_is_limited_to_the_rest_of_the_window() {
     let fake = FakeLlama::with(Setup { window: 1000, ..Setup::default() }, []).always(|_| Reply::text("ok"));
@@ -219,7 +153,6 @@ fn max_tokens_is_limited_to_the_rest_of_the_window() {
         ask(&provider, &request).0.unwrap();
         assert_eq!(fake.chats().last().unwrap()["max_tokens"], max_tokens, "{prompt_tokens}");
     }
-    fake.assert_clean();
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Broken and hostile (byzantine) servers: every answer ends with the right error, and within bounds.
+//! Broken and hostile (byzantine) servers: every answer ends with the right error, and within bounds. The events that a stream
+//! may have, and their counts, are tables beside `stream` and `turn_builder`.
 
 use std::{io::Write as _, time::Duration};
 
@@ -167,19 +168,6 @@ fn garbage() {
         events([&b"{\"choices\":[{\"delta\":{\"content\":\"\xff\xfe\"}}]}"[..]]),
         UNFINISHED,
     );
-    assert_outcome(
-        "half a surrogate",
-        events([r#"{"choices":[{"delta":{"content":"a \ud83d b"}}]}"#.to_owned(), stop()]),
-        "ok: \"a \u{fffd} b\"",
-    );
-    assert_outcome("no JSON", events(["hello"]), &format!("{UNFINISHED}, and the server said: hello"));
-    assert_outcome(
-        "no JSON and [DONE]",
-        events(["hello", "[DONE]"]),
-        &format!("{UNFINISHED}, and the server"),
-    );
-    assert_outcome("a list", events(["[]"]), BROKEN);
-    assert_outcome("choices that are a number", events([r#"{"choices":7}"#]), BROKEN);
     assert_outcome("content that is a number", events([r#"{"choices":[{"delta":{"content":7}}]}"#]), BROKEN);
     assert_outcome(
         "arguments that are a number",
@@ -330,16 +318,6 @@ fn odd_but_understood() {
         ])
     };
     assert_outcome(
-        "usage",
-        usage(json!({"prompt_tokens": 7, "completion_tokens": 1})),
-        "ok: \"x\", 0 calls, Some(7)",
-    );
-    assert_outcome(
-        "negative usage",
-        usage(json!({"prompt_tokens": -7, "completion_tokens": 1})),
-        "ok: \"x\", 0 calls, None",
-    );
-    assert_outcome(
         "usage beyond numbers",
         usage(json!({"prompt_tokens": 1e300, "completion_tokens": 1})),
         "ok: \"x\", 0 calls, None",
@@ -378,7 +356,6 @@ fn odd_but_understood() {
         ]),
         "ok: \"\", 0 calls",
     );
-    assert_outcome("everything null", events([r#"{"choices":[{"index":null,"delta":{"content":null,"tool_calls":null,"reasoning":null},"finish_reason":null}],"usage":null,"timings":null,"error":null}"#.to_owned(), stop()]), "ok: \"\"");
     assert_outcome(
         "no delta",
         events([r#"{"choices":[{}]}"#.to_owned(), r#"{"choices":null}"#.to_owned(), "{}".to_owned(), stop()]),
@@ -389,10 +366,4 @@ fn odd_but_understood() {
         events([delta(&json!({"content": "\u{1b}[2J\u{0}"})), stop()]),
         "ok: \"\\u{1b}[2J\\0\"",
     );
-    let crlf = format!(
-        "data:{}\r\n\r\nevent: x\r\nid: 1\r\nretry: 1\r\ndata:{}\r\n\r\n",
-        delta(&json!({"content": "x"})),
-        stop()
-    );
-    assert_outcome("CRLF and other fields", raw(&crlf), "ok: \"x\"");
 }

@@ -44,7 +44,6 @@ fn the_tool_role_decides_and_auto_asks_the_template() {
         let chat = &fake.chats()[0];
         assert_eq!(chat.get("tools").is_some(), native, "{tools} {role:?}");
         assert_eq!(chat["messages"][0]["content"].as_str().unwrap().contains("<tools>"), !native);
-        fake.assert_clean();
     }
 }
 
@@ -66,7 +65,6 @@ fn a_server_that_refuses_tools_is_prompted_in_text_from_then_on() {
         let chats = fake.chats();
         let native: Vec<bool> = chats.iter().map(|chat| chat.get("tools").is_some()).collect();
         assert_eq!(native, [true, false, false]);
-        fake.assert_clean();
     }
 }
 
@@ -144,7 +142,6 @@ fn without_a_system_role_everything_goes_into_the_first_message() {
             json!({"role": "user", "content": "Tool: read_file\n\nResult:\nA\n\n---\n\nand?"}),
         ]
     );
-    fake.assert_clean();
 }
 
 #[test]

@@ -56,7 +56,6 @@ fn each_answer_is_decoded_under_the_schema_of_a_step() {
     // A server's prompt cache needs each request to begin with the one before.
     let earlier = chats[1]["messages"].as_array().unwrap();
     assert_eq!(&last[..earlier.len()], &earlier[..]);
-    fake.assert_clean();
 }
 
 #[test]

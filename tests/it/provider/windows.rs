@@ -272,3 +272,20 @@ fn a_server_with_a_key() {
     let setup = Setup { window: 6144, key: Some("secret".to_owned()), ..Setup::default() };
     check(&server(setup, |_| None), "", Some(6144), "default");
 }
+
+#[test]
+fn llama_swap_tells_of_the_server_that_it_has_started() {
+    let fake = other(&[
+        ("/v1/models", r#"{"data":[{"id":"m"}]}"#),
+        ("/running", r#"{"running":[{"model":"m","state":"ready"}]}"#),
+        ("/upstream/m/props", r#"{"default_generation_settings":{"n_ctx":1024},"total_slots":2}"#),
+    ]);
+    assert_eq!(check(&fake, "m", Some(1024), "m").slots(), 2);
+    assert_eq!(fake.chats()[0]["cache_prompt"], true, "it is asked as llama.cpp is");
+}
+
+#[test]
+fn ollama_that_says_nothing_of_its_models_has_no_known_window() {
+    let fake = other(&[("/v1/models", r#"{"data":[{"id":"m"}]}"#), ("/api/version", r#"{"version":"0.9"}"#)]);
+    check(&fake, "m", None, "m");
+}

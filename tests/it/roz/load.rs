@@ -5,7 +5,7 @@ use std::time::Duration;
 use kontekst_pb::roz::{StartSession, agent_service_client::AgentServiceClient, session_request::Request};
 
 use kontekst::client;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{TestClient, pure_tool, sequential_tool, stop_reason, text};
 use crate::{
@@ -78,8 +78,7 @@ fn two_hundred_sessions_of_five_turns_at_a_time() {
     });
     assert_eq!(turns, SESSIONS * TURNS);
     assert_eq!(model.chats().len(), SESSIONS * TURNS * 2);
-    model.assert_clean();
-    let status: Value = serde_json::from_str(&home.run(&["status", "--json"]).success()).unwrap();
+    let status = home.json(&["status", "--json"]);
     assert_eq!(status["active_runs"], 0);
 }
 
@@ -90,8 +89,7 @@ fn reflection_and_health_list_both_services() {
         ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
         server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
     };
-    let model = FakeLlama::start([]);
-    let home = TestHome::new(&model.url());
+    let (_model, home) = TestHome::with_model([]);
     home.run(&["daemon", "restart"]).success();
     client::runtime().unwrap().block_on(async {
         let home = kontekst_store::config::Home::find(Some(home.root())).unwrap();
@@ -138,5 +136,4 @@ fn a_client_in_python_has_a_whole_session_over_tcp() {
     let results: Vec<&str> =
         messages[messages.len() - 3..].iter().map(|m| m["content"].as_str().unwrap()).collect();
     assert_eq!(results, ["seen a", "seen b", "seen c"], "in the order of the calls");
-    model.assert_clean();
 }

@@ -11,22 +11,12 @@ use kontekst_sandbox::FoundLayers;
 use super::*;
 
 /// Each file has its own path as its text.
+#[rustfmt::skip]
 const FILES: [&str; 15] = [
-    "home/.ssh/id",
-    "home/.cargo/bin/tool",
-    "home/.cargo/credentials.toml",
-    "home/.config/git/config",
-    "home/.config/git/credentials",
-    "home/.config/unknown/token",
-    "home/.unknown/token",
-    "home/.s3cfg",
-    "home/.gitconfig",
-    "home/letters/one",
-    "home/src/app/main",
-    "home/src/library/main",
-    "home/.venvs/app/lib/main",
-    "elsewhere/file",
-    "home/.cache/pip/main",
+    "home/.ssh/id", "home/.cargo/bin/tool", "home/.cargo/credentials.toml", "home/.config/git/config",
+    "home/.config/git/credentials", "home/.config/unknown/token", "home/.unknown/token", "home/.s3cfg",
+    "home/.gitconfig", "home/letters/one", "home/src/app/main", "home/src/library/main",
+    "home/.venvs/app/lib/main", "elsewhere/file", "home/.cache/pip/main",
 ];
 
 /// A home directory, the places where commands work in it, and what they see.

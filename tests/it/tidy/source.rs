@@ -1,138 +1,89 @@
-//! A rough reading of Rust source: what is code, what is only for tests, and which brackets belong together.
+//! A reading of Rust source: what is code, what is only for tests, and which brackets belong together.
 
-/// Returns `text` with comments and the contents of literals replaced by spaces. Line breaks stay, so that a
-/// position is still in the same line.
-pub(super) fn code(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut code = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let end = if rest.starts_with(b"//") {
-            at + rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len())
-        } else if rest.starts_with(b"/*") {
-            at + find(rest, b"*/").map_or(rest.len(), |found| found + 2)
-        } else if let Some(hashes) = raw_string(rest).filter(|_| at == 0 || !is_word(bytes[at - 1])) {
-            let open = rest.iter().position(|&byte| byte == b'"').expect("a raw string has a quote") + 1;
-            let close = [&b"\""[..], &vec![b'#'; hashes]].concat();
-            at + open + find(&rest[open..], &close).map_or(rest.len() - open, |found| found + close.len())
-        } else if rest[0] == b'"' {
-            at + string_end(rest)
-        } else if rest[0] == b'\'' {
-            match char_end(rest) {
-                Some(end) => at + end,
-                None => at + 1, // a lifetime
-            }
-        } else {
-            at += 1;
-            continue;
-        };
-        // A literal keeps its ends, so that it still is a value there.
-        let inner = if rest[0] == b'/' || end - at < 2 { at..end } else { at + 1..end - 1 };
-        for byte in &mut code[inner] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
-        }
-        if rest[0] == b'\'' && end == at + 1 {
-            code[at] = b'\'';
-        }
-        at = end;
-    }
-    String::from_utf8(code).expect("only whole characters are replaced, or whole literals")
-}
+use std::ops::Range;
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
-    bytes.windows(part.len()).position(|window| window == part)
-}
-
-/// Returns the number of `#` if a raw string starts here.
-fn raw_string(rest: &[u8]) -> Option<usize> {
-    let rest = rest.strip_prefix(b"b").unwrap_or(rest).strip_prefix(b"r")?;
-    let hashes = rest.iter().take_while(|&&byte| byte == b'#').count();
-    (rest.get(hashes) == Some(&b'"')).then_some(hashes)
-}
-
-/// Returns the length of the string literal that starts here.
-fn string_end(rest: &[u8]) -> usize {
-    let mut at = 1;
-    while at < rest.len() && rest[at] != b'"' {
-        at += if rest[at] == b'\\' { 2 } else { 1 };
-    }
-    (at + 1).min(rest.len())
-}
-
-/// Returns the length of the character literal that starts here, or `None` for a lifetime.
-fn char_end(rest: &[u8]) -> Option<usize> {
-    if rest.get(1) == Some(&b'\\') {
-        return rest[3.min(rest.len())..].iter().position(|&byte| byte == b'\'').map(|found| found + 4);
-    }
-    // A character has at most four bytes.
-    (2..=5)
-        .find(|&at| rest.get(at) == Some(&b'\''))
-        .filter(|&at| std::str::from_utf8(&rest[1..at]).is_ok_and(|inner| inner.chars().count() == 1))
-        .map(|at| at + 1)
-}
-
-/// Returns [`code`] with everything that is compiled for tests only replaced by spaces.
-pub(super) fn code_without_tests(text: &str) -> String {
-    let mut code = code(text);
-    while let Some(start) = code.find(TEST_ONLY) {
-        let end = item_end(&code, start);
-        let blank: String = code[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
-        code.replace_range(start..end, &blank);
-    }
-    code
-}
-
-/// Returns [`code`] with everything but the items that are compiled for tests only replaced by spaces.
-pub(super) fn test_code(text: &str) -> String {
-    let all = code(text);
-    let production = code_without_tests(text);
-    let test = all.bytes().zip(production.bytes()).map(|(all, production)| match (all, production) {
-        (b'\n', _) => b'\n',
-        (all, b' ') => all,
-        _ => b' ',
-    });
-    String::from_utf8_lossy(&test.collect::<Vec<_>>()).into_owned()
-}
-
-/// Returns the number of lines of a file, comments included, without what is compiled for tests only.
-pub(super) fn lines_without_tests(text: &str) -> usize {
-    let mut code = code(text);
-    let mut lines = text.lines().count();
-    while let Some(start) = code.find(TEST_ONLY) {
-        let end = item_end(&code, start);
-        lines -= code[start..end].matches('\n').count() + 1;
-        code.replace_range(start..end, "");
-    }
-    lines
-}
+use tree_sitter::{Node, Parser};
 
 /// The attribute of an item that is compiled for tests only.
 const TEST_ONLY: &str = "#[cfg(test)]";
 
-/// Returns where the item that begins at `start` ends: after its `;` or its closing brace.
-fn item_end(code: &str, start: usize) -> usize {
-    let mut depth = 0;
-    for (at, c) in code[start..].char_indices() {
-        match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
-            ';' if depth == 0 => return start + at + 1,
-            '{' if depth == 0 => {
-                let end = start + at + block(&code[start + at..]).len();
-                // `use a::{b, c};` has both.
-                return if code[end..].starts_with(';') { end + 1 } else { end };
+/// The places in a text that are no code, and those that are compiled for tests only.
+#[derive(Default)]
+struct Places {
+    comments_and_literals: Vec<Range<usize>>,
+    tests: Vec<Range<usize>>,
+}
+
+impl Places {
+    fn of(text: &str) -> Self {
+        let mut parser = Parser::new();
+        parser.set_language(&tree_sitter_rust::LANGUAGE.into()).unwrap();
+        let mut places = Self::default();
+        places.add(text, parser.parse(text, None).unwrap().root_node());
+        places
+    }
+
+    fn add(&mut self, text: &str, node: Node<'_>) {
+        let place = node.byte_range();
+        match node.kind() {
+            "line_comment" | "block_comment" => self.comments_and_literals.push(place),
+            // A literal keeps its ends, so that it still is a value there.
+            "string_literal" | "raw_string_literal" | "char_literal" => {
+                self.comments_and_literals.push(place.start + 1..place.end - 1);
             }
-            _ => {}
+            "attribute_item" if &text[place.clone()] == TEST_ONLY => {
+                let siblings = std::iter::successors(node.next_named_sibling(), Node::next_named_sibling);
+                let mut items =
+                    siblings.skip_while(|node| node.kind() == "attribute_item" || node.is_extra());
+                let end = items.next().map_or(text.len(), |item| item.end_byte());
+                if self.tests.last().is_none_or(|last| last.end <= place.start) {
+                    self.tests.push(place.start..end);
+                }
+            }
+            _ => node.children(&mut node.walk()).for_each(|child| self.add(text, child)),
         }
     }
-    code.len()
+}
+
+/// Returns `text` with spaces at these places. Line breaks stay, so that a position is still in the same line.
+fn without(text: &str, places: &[Range<usize>]) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for byte in places.iter().cloned().flatten() {
+        if bytes[byte] != b'\n' {
+            bytes[byte] = b' ';
+        }
+    }
+    String::from_utf8(bytes).expect("only whole characters are replaced")
+}
+
+/// Returns `text` with comments and the contents of literals replaced by spaces.
+pub(super) fn code(text: &str) -> String {
+    without(text, &Places::of(text).comments_and_literals)
+}
+
+/// Returns [`code`] with everything that is compiled for tests only replaced by spaces.
+pub(super) fn code_without_tests(text: &str) -> String {
+    let Places { comments_and_literals, tests } = Places::of(text);
+    without(text, &[comments_and_literals, tests].concat())
+}
+
+/// Returns [`code`] with everything but the items that are compiled for tests only replaced by spaces.
+pub(super) fn test_code(text: &str) -> String {
+    let Places { mut comments_and_literals, tests } = Places::of(text);
+    let mut end = 0;
+    for test in tests {
+        comments_and_literals.push(end..test.start);
+        end = test.end;
+    }
+    comments_and_literals.push(end..text.len());
+    without(text, &comments_and_literals)
+}
+
+/// Returns the number of lines of a file, comments included, without what is compiled for tests only.
+pub(super) fn lines_without_tests(text: &str) -> usize {
+    let tests = Places::of(text).tests;
+    let lines = |test: Range<usize>| text[test].matches('\n').count() + 1;
+    text.lines().count() - tests.into_iter().map(lines).sum::<usize>()
 }
 
 /// Returns the text from the opening bracket at the start of `code` to its closing bracket.

@@ -5,39 +5,12 @@ use std::collections::BTreeSet;
 use super::{assert_none, files, source};
 
 /// Words that a reader would have to learn first, because the field has others for the same things.
+#[rustfmt::skip]
 const PRIVATE: &[&str] = &[
-    "anchor",
-    "crew",
-    "crowd",
-    "desk",
-    "emitter",
-    "fleet",
-    "grounds",
-    "hear",
-    "heard",
-    "hears",
-    "intake",
-    "lab",
-    "likest",
-    "mourn",
-    "news",
-    "obituary",
-    "purse",
-    "seat",
-    "settle",
-    "shelf",
-    "shun",
-    "sieve",
-    "spot",
-    "standing",
-    "stretch",
-    "surplus",
-    "surroundings",
-    "tell",
-    "told",
-    "vitals",
-    "voice",
-    "yard",
+    "anchor", "crew", "crowd", "desk", "emitter", "fleet", "grounds", "hear", "heard", "hears",
+    "intake", "lab", "likest", "mourn", "news", "obituary", "purse", "seat", "settle", "shelf", "shun",
+    "sieve", "spot", "standing", "stretch", "surplus", "surroundings", "tell", "told", "vitals",
+    "voice", "yard",
 ];
 
 /// Two words that only mean something private together.

@@ -203,32 +203,15 @@ mod tests {
         ] {
             assert!(allow(&rules, &read(line).unwrap()), "{line}");
         }
-        for line in [
-            "cargo",
-            "cargo build",
-            "cargo testx",
-            "cargo -q test",
-            "./cargo test",
-            "/usr/bin/cargo test",
-            "cargo test && rm x",
-            "cargo test; rm x",
-            "rm x | cargo test",
-            "cargo test\nrm x",
-            "cargo test > x",
-            "cargo test $(rm x)",
-            "LD_PRELOAD=x ls",
-            "sh -c 'rm x'",
-            "env rm x",
-            "env X=1 rm x",
-            "ls | xargs rm",
-            "find . -exec rm {} +",
-            "find . -delete",
-            "sudo ls",
-            "timeout 9 ls x",
-            "eval ls",
-            "exec ls",
-            "git -c x.y=z diff",
-        ] {
+        #[rustfmt::skip]
+        let lines = [
+            "cargo", "cargo build", "cargo testx", "cargo -q test", "./cargo test",
+            "/usr/bin/cargo test", "cargo test && rm x", "cargo test; rm x", "rm x | cargo test",
+            "cargo test\nrm x", "cargo test > x", "cargo test $(rm x)", "LD_PRELOAD=x ls",
+            "sh -c 'rm x'", "env rm x", "env X=1 rm x", "ls | xargs rm", "find . -exec rm {} +",
+            "find . -delete", "sudo ls", "timeout 9 ls x", "eval ls", "exec ls", "git -c x.y=z diff",
+        ];
+        for line in lines {
             assert!(!allow(&rules, &read(line).unwrap()), "{line}");
         }
         assert!(!allow(&[], &read("ls").unwrap()));

@@ -360,29 +360,16 @@ mod tests {
     #[test]
     fn protected_files_are_found_and_git_can_still_commit() {
         let dir = tempfile::tempdir().unwrap();
-        for path in [
-            ".git/hooks/x",
-            ".git/config",
-            ".git/unknown",
-            ".git/index",
-            ".git/objects/a/config",
-            ".git/objects/info/alternates",
-            ".git/refs/heads/hooks/x",
-            ".git/HEAD",
-            ".git/rebase-merge/git-rebase-todo",
-            ".git/modules/lib/a/config",
-            ".git/modules/lib/a/HEAD",
-            ".git/modules/lib/a/refs/x",
-            ".git/modules/lib/a/objects/x",
-            ".git/worktrees/w/commondir",
-            ".git/worktrees/w/HEAD",
-            "bare.git/hooks/x",
-            "sub/.env",
-            "src/main.rs",
-            ".github/workflows/ci.yml",
-            "AGENTS.md",
-            "target/.env",
-        ] {
+        #[rustfmt::skip]
+        let paths = [
+            ".git/hooks/x", ".git/config", ".git/unknown", ".git/index", ".git/objects/a/config",
+            ".git/objects/info/alternates", ".git/refs/heads/hooks/x", ".git/HEAD",
+            ".git/rebase-merge/git-rebase-todo", ".git/modules/lib/a/config", ".git/modules/lib/a/HEAD",
+            ".git/modules/lib/a/refs/x", ".git/modules/lib/a/objects/x", ".git/worktrees/w/commondir",
+            ".git/worktrees/w/HEAD", "bare.git/hooks/x", "sub/.env", "src/main.rs",
+            ".github/workflows/ci.yml", "AGENTS.md", "target/.env",
+        ];
+        for path in paths {
             put(dir.path(), path);
         }
         std::os::unix::fs::symlink("src/main.rs", dir.path().join(".bashrc")).unwrap();

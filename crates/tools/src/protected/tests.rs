@@ -73,23 +73,13 @@ fn names_are_compared_as_the_most_lenient_file_system_does() {
     ] {
         assert!(class_of(path, Access::Write).is_some(), "{path}");
     }
-    for path in [
-        "Makefile",
-        "package.json",
-        "src/main.rs",
-        "git/config",
-        "x.gitx/hooks/y",
-        ".gitignore",
-        ".github/FUNDING.yml",
-        "env",
-        "x.env",
-        "agents.md.txt",
-        "workflows/ci.yml",
-        ".config/nextest.toml",
-        "..hidden",
-        ".bashrc/x",
-        "/",
-    ] {
+    #[rustfmt::skip]
+    let paths = [
+        "Makefile", "package.json", "src/main.rs", "git/config", "x.gitx/hooks/y", ".gitignore",
+        ".github/FUNDING.yml", "env", "x.env", "agents.md.txt", "workflows/ci.yml",
+        ".config/nextest.toml", "..hidden", ".bashrc/x", "/",
+    ];
+    for path in paths {
         assert!(class_of(path, Access::Write).is_none(), "{path}");
     }
     for path in ["prod.env", "secrets.txt", "a/token"] {

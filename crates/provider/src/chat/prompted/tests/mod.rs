@@ -282,31 +282,13 @@ fn text_that_cannot_be_a_call_is_not_delayed() {
 /// Every text of a few pieces gives the same however it arrives, and nothing of it is lost or doubled.
 #[test]
 fn the_result_does_not_depend_on_how_the_text_is_cut() {
+    #[rustfmt::skip]
     const PIECES: [&str; 24] = [
-        "<tool_call>",
-        "</tool_call>",
-        "{\"name\": \"read_file\", \"arguments\": {}}",
-        "\n",
-        "```",
-        "`",
-        "json",
-        "<function=read_file>",
-        "</function>",
-        "[TOOL_CALLS]",
-        "<think>",
-        "</think>",
-        "é",
-        "{",
-        "read_file(path=\"a\")",
-        "<|tool_call_start|>",
-        "<|tool_call_end|>",
-        "[",
-        "]",
-        "\ncommentary to=",
-        "<|channel|>commentary to=",
-        "read_file",
-        "{\"tool\": \"search\", \"args\": {}}",
-        ", ",
+        "<tool_call>", "</tool_call>", "{\"name\": \"read_file\", \"arguments\": {}}", "\n", "```", "`",
+        "json", "<function=read_file>", "</function>", "[TOOL_CALLS]", "<think>", "</think>", "é", "{",
+        "read_file(path=\"a\")", "<|tool_call_start|>", "<|tool_call_end|>", "[", "]",
+        "\ncommentary to=", "<|channel|>commentary to=", "read_file",
+        "{\"tool\": \"search\", \"args\": {}}", ", ",
     ];
     let mut seed = 7_u64;
     let mut next = || {

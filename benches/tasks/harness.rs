@@ -10,13 +10,64 @@ use std::{
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::{Run, RunEnd, Usage};
-use crate::{Failure, arguments::Args, process, recorder, server::ModelServer, text_of};
+use crate::{Failure, arguments::Args, process, server::ModelServer, suite::Task, text_of};
+
+/// One way to run a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Harness {
+    Kontekst,
+    /// `kontekst run --bare`: no rails.
+    Bare,
+}
+
+impl Harness {
+    pub(crate) const ALL: &[Self] = &[Self::Kontekst, Self::Bare];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Kontekst => "kontekst",
+            Self::Bare => "bare",
+        }
+    }
+}
+
+/// One task in a directory of its own.
+pub(crate) struct Run<'a> {
+    pub(crate) args: &'a Args,
+    pub(crate) server: &'a ModelServer,
+    pub(crate) task: &'a Task,
+    /// The files of the task.
+    pub(crate) work_dir: PathBuf,
+    /// Everything else: the data directory, and the transcript.
+    pub(crate) dir: PathBuf,
+}
+
+/// The end of a run, and the tokens that it used.
+#[derive(Default)]
+pub(crate) struct RunEnd {
+    pub(crate) exit: Option<i32>,
+    pub(crate) timed_out: bool,
+    pub(crate) answer: String,
+    /// The harness itself failed, for example by a panic.
+    pub(crate) crash: Option<String>,
+    pub(crate) usage: Usage,
+    pub(crate) seconds: f64,
+}
+
+/// The calls of the model server, and their tokens.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+pub(crate) struct Usage {
+    pub(crate) calls: u64,
+    pub(crate) prompt_tokens: u64,
+    /// The part of `prompt_tokens` that the server had read before.
+    pub(crate) cached_tokens: u64,
+    pub(crate) completion_tokens: u64,
+}
 
 /// The time that the daemon may take to stop.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
-pub(super) fn run(run: &Run, flags: &[&str]) -> Result<RunEnd, Failure> {
+pub(crate) fn run(run: &Run, harness: Harness) -> Result<RunEnd, Failure> {
     let home = DataDir::new(run)?;
     let mut command = home.command();
     command.args(["run", "--new", "--json"]);
@@ -24,18 +75,20 @@ pub(super) fn run(run: &Run, flags: &[&str]) -> Result<RunEnd, Failure> {
         "" => command.arg("--auto-approve"),
         check => command.args(["--allow", "edit_file,write_file,run_command", "--check", check]),
     };
-    command.args(flags).arg(run.task.prompt);
+    if harness == Harness::Bare {
+        command.arg("--bare");
+    }
+    command.arg(run.task.prompt);
     let ended = process::run(command, run.task.stdin.as_deref(), &run.dir, run.args.timeout())?;
     home.stop()?;
     let events: Vec<Value> =
         ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let exchanges = run.take_exchanges()?;
     Ok(RunEnd {
         exit: ended.exit,
         timed_out: ended.timed_out,
         answer: answer(&events),
         crash: home.panic(),
-        usage: if run.server.recorder.is_some() { recorder::usage(&exchanges) } else { usage(&events) },
+        usage: usage(&events),
         seconds: ended.seconds,
     })
 }
@@ -107,7 +160,7 @@ impl DataDir {
 fn config(args: &Args, server: &ModelServer, of_task: &str) -> Result<String, Failure> {
     let model_dir =
         |model: &Path| Ok::<_, Failure>(text_of(model.parent().unwrap_or(Path::new("/")))?.to_owned());
-    let place = match (server.endpoint(), &args.model) {
+    let place = match (&server.endpoint, &args.model) {
         (Some(endpoint), _) => format!("provider = \"endpoint\"\nendpoint = \"{endpoint}\"\n"),
         (None, Some(model)) => format!("provider = \"builtin\"\nmodel_dir = \"{}\"\n", model_dir(model)?),
         (None, None) => String::new(),
@@ -120,7 +173,7 @@ fn config(args: &Args, server: &ModelServer, of_task: &str) -> Result<String, Fa
 fn agent_config(default: &str, args: &Args, server: &ModelServer) -> Result<String, Failure> {
     let mut base: DocumentMut = default.parse()?;
     // The server chooses, because it has only one.
-    let file_name = args.model.as_deref().and_then(Path::file_name).filter(|_| server.recorder.is_none());
+    let file_name = args.model.as_deref().and_then(Path::file_name).filter(|_| server.endpoint.is_none());
     base["model"] =
         toml_edit::value(file_name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
     base["sampling"]["temperature"] = toml_edit::value(args.temperature);
