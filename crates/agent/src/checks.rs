@@ -1,5 +1,5 @@
 //! Runs the checks of a run: after each answer that follows a change of files, and once before the first change, or before the
-//! first answer.
+//! first answer. A check that has failed before is run after an answer without a change, too.
 //!
 //! A failure goes to the model, which changes the files again.
 
@@ -59,7 +59,8 @@ pub(crate) async fn run_before_change(run: &mut RunState) -> Result<Vec<(String,
 ///
 /// [`FailureKind::Check`] if they still fail after three rounds, or cannot run.
 pub(crate) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, Stop> {
-    if run.checks.commands.is_empty() || !run.checks.is_due {
+    let fails_already = run.checks.failed_before.as_ref().is_some_and(|failed| !failed.is_empty());
+    if run.checks.commands.is_empty() || !(run.checks.is_due || fails_already) {
         return Ok(CheckedAnswer::Unchecked);
     }
     run.checks.rounds += 1;
@@ -81,11 +82,12 @@ pub(crate) async fn check_answer(run: &mut RunState) -> Result<CheckedAnswer, St
     run.io.send(Event::TurnedBack(format!("check `{command}` failed ({})", exit(result)))).await?;
     for (command, result) in &failed {
         let before = run.checks.failed_before.iter().flatten().any(|failed| failed == command);
-        let note = if before { " It failed before your first change as well." } else { "" };
-        let head = format!(
-            "The check `{command}` failed after your changes ({}).{note} It printed:\n",
-            exit(result)
-        );
+        let (what, note) = match (run.checks.is_due, before) {
+            (true, true) => ("failed after your changes", " It failed before your first change as well."),
+            (true, false) => ("failed after your changes", ""),
+            (false, _) => ("still fails", " No file has been changed yet."),
+        };
+        let head = format!("The check `{command}` {what} ({}).{note} It printed:\n", exit(result));
         let tail = "\nCorrect the files so that it passes.";
         run.checks.failed = Some((command.clone(), result.output.clone()));
         run.messages.push_output_note(&head, result.output.clone(), tail).await?;

@@ -110,7 +110,7 @@ async fn run(
         run.messages.store_interrupted(stop).await;
     }
     conversation.replace(run.messages.for_later_runs());
-    run.io.send(Event::Facts(run.ledger.facts())).await.ok();
+    run.io.send_at_end(Event::Facts(run.ledger.facts())).await;
     result
 }
 

@@ -84,7 +84,10 @@ fn nothing_is_checked_where_nothing_was_changed() {
 fn a_run_without_changes_says_that_no_check_has_run() {
     let (_model, home) = without_sandbox([Reply::text("It is good.")]);
     let output = home.run(&["run", "--check", CHECK, "Is it good?"]);
-    assert!(output.stderr.contains("no check has run, because the model has changed nothing"), "{output:?}");
+    assert!(
+        output.stderr.contains("no check has run after the answer, because no file was changed"),
+        "{output:?}"
+    );
     assert_eq!(output.success(), "It is good.\n");
 }
 
@@ -166,6 +169,19 @@ fn a_directory_with_checks_needs_an_absolute_name() {
         message.contains("line 2") && message.contains("an absolute path, or begins with `~/`"),
         "{message}"
     );
+}
+
+#[test]
+fn a_check_that_fails_before_and_after_an_answer_without_a_change_fails_the_run() {
+    let answer = |text: &str| Reply::text(&json!({"tool": "answer", "text": text}).to_string());
+    let (model, home) = without_sandbox([answer("It is good."), answer("All is well."), answer("Yes.")]);
+    home.write("agents/small/config.toml", "tool_role = \"steps\"\nchecks = [\"grep -q good state.txt\"]\n");
+    let output = home.run(&["run", "--agent", "small", "--auto-approve", "make it good"]);
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let stderr = output.fails(1);
+    assert!(stderr.contains("check `grep -q good state.txt` failed (exit 2) after 3 rounds"), "{stderr}");
+    let message = last_message(&model, 1);
+    assert!(message.contains("still fails (exit 2). No file has been changed yet."), "{message}");
 }
 
 #[test]

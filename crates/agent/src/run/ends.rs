@@ -193,6 +193,15 @@ impl RunIo {
         self.events.send(event).await
     }
 
+    /// Sends an event of a run that is over. After a cancel it is sent if there is room for it.
+    pub(crate) async fn send_at_end(&self, event: Event) {
+        if self.cancel().is_cancelled() {
+            self.events.try_queue(event).ok();
+        } else {
+            self.send(event).await.ok();
+        }
+    }
+
     /// Returns the next command, or `None` when the client closes its side. Once it has closed, this never
     /// resolves, so use it only in a `select!`.
     pub(crate) async fn next_command(&mut self) -> Option<Command> {

@@ -28,8 +28,7 @@ pub(super) fn read_opening(
         return None;
     }
     let max_bytes = MAX_BYTES.min((window / SHARE * BYTES_PER_TOKEN) as usize);
-    // The names in data from stdin are not the user's.
-    opening(&tools.work_dir, prompt.words(), max_bytes, cancel)
+    opening(&tools.work_dir, prompt, max_bytes, cancel)
 }
 
 /// Leaves out what the conversation before the prompt has already, and tells the client what is left. Returns the text that

@@ -103,7 +103,10 @@ fn failure(error: &ProviderError) -> RunError {
                 .hint("`kontekst status` shows the model server, `kontekst daemon logs` what it said")
         }
         ProviderError::Overflow { .. } => RunError::new(FailureKind::Limit, error.to_string())
-            .hint("ask about less at once, start a --new session, or raise `context_size` in config.toml"),
+            .hint(
+                "send less at once, with `head` or `grep` for example; in a long conversation, begin a new one; a larger \
+                 `context_size` in config.toml helps if the model was trained for it, which `kontekst models show` says",
+            ),
         ProviderError::Status { status, retry_after, .. } => RunError {
             // Some gateways send 529 where others send 503.
             busy: matches!(status, 429 | 503 | 529),

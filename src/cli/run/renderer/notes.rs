@@ -90,7 +90,7 @@ impl Notes {
     fn about_ending(&self, event: &Event) -> Vec<Note> {
         let unchecked = matches!(event, Event::Completed(completed) if completed.checks_passed.is_none());
         let no_check = (self.wants_checks && unchecked).then(|| {
-            let text = "no check has run, because the model has changed nothing";
+            let text = "no check has run after the answer, because no file was changed";
             (Verbosity::Normal, text.to_owned())
         });
         let usage = self.usage.line().map(|line| (Verbosity::Verbose, line));

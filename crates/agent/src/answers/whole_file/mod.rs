@@ -6,7 +6,7 @@
 
 mod planned_file;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ pub(crate) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
         }
     };
     let content = match answer.finish_reason {
-        FinishReason::Stop => code_block(&answer.content, fence_for(&file.content)),
+        FinishReason::Stop => code_block(&answer.content, fence_for(&file.content), is_markdown(&path)),
         FinishReason::Length | FinishReason::Repetition => None,
     };
     match content {
@@ -95,15 +95,31 @@ pub(crate) async fn complete(run: &mut RunState, turn: &mut Turn) -> Result<(), 
 }
 
 /// Returns the first block of code between such fences, without them and without its last line break. `None` if it has no end.
-fn code_block<'a>(answer: &'a str, fence: &str) -> Option<&'a str> {
-    let is_fence = |line: &str| line.starts_with(fence);
-    let start = if is_fence(answer) { 0 } else { answer.find(&format!("\n{fence}"))? + 1 };
+fn code_block<'a>(answer: &'a str, fence: &str, may_have_blocks: bool) -> Option<&'a str> {
+    let start = if answer.starts_with(fence) { 0 } else { answer.find(&format!("\n{fence}"))? + 1 };
     let block = &answer[start..];
-    let block = &block[block.find('\n')? + 1..];
-    if is_fence(block) {
-        return Some("");
+    let block = &block[block.find('\n')?..];
+    let end = if may_have_blocks { last_end(block, fence)? } else { block.find(&format!("\n{fence}"))? };
+    Some(block[..end].strip_prefix('\n').unwrap_or_default())
+}
+
+/// Returns where the last fence of a block stands that has blocks of its own, because small models fence all alike. `None` if it
+/// is the end of one of those: then the fences are no pairs.
+fn last_end(block: &str, fence: &str) -> Option<usize> {
+    let (mut end, mut unpaired) = (None, 0);
+    for (at, _) in block.match_indices(&format!("\n{fence}")) {
+        let line = block[at + 1 + fence.len()..].lines().next().unwrap_or_default();
+        let is_bare = line.trim().is_empty();
+        unpaired += if is_bare { 1 } else { -1 };
+        end = if is_bare { Some(at) } else { end };
     }
-    Some(&block[..block.find(&format!("\n{fence}"))?])
+    end.filter(|_| unpaired % 2 == 1)
+}
+
+/// Returns true for a file that may have blocks of code in it.
+fn is_markdown(path: &str) -> bool {
+    let extension = Path::new(path).extension().unwrap_or_default();
+    ["md", "mdx", "markdown"].iter().any(|markdown| extension.eq_ignore_ascii_case(markdown))
 }
 
 #[cfg(test)]
@@ -119,8 +135,22 @@ mod tests {
             ("```\na", None),
             ("no block", None),
         ] {
-            assert_eq!(code_block(answer, "```"), content, "{answer}");
+            assert_eq!(code_block(answer, "```", false), content, "{answer}");
         }
-        assert_eq!(code_block("`````md\n```\nx\n```\n`````", fence_for("```")), Some("```\nx\n```"));
+        assert_eq!(code_block("`````md\n```\nx\n```\n`````", fence_for("```"), true), Some("```\nx\n```"));
+    }
+
+    #[test]
+    fn a_markdown_file_ends_at_the_last_fence() {
+        for (answer, content) in [
+            ("```markdown\n# A\n```sh\nx\n```\nend\n```\n", Some("# A\n```sh\nx\n```\nend")),
+            ("```\n# A\n```\nx\n```\n```", Some("# A\n```\nx\n```")),
+            ("Here:\n```md\n# A\n```\nThat is all.", Some("# A")),
+            ("```\n```", Some("")),
+            ("```md\n# A\n```sh\nx\n```\nend", None),
+        ] {
+            assert_eq!(code_block(answer, "```", true), content, "{answer}");
+        }
+        assert!(is_markdown("docs/FAQ.MD") && !is_markdown("md") && !is_markdown("a.mdc"));
     }
 }

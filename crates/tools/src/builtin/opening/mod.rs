@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use kontekst_core::Cancel;
+use kontekst_core::{Cancel, Message};
 
 use self::{
     content::content,
@@ -66,11 +66,18 @@ pub struct OpenedFile {
 }
 
 /// Lists the working directory and reads the files that `prompt` names, and those in which a text stands that it has in quotes. If
-/// there are none, those in which the rarest of its words stand. They have at most about `max_bytes` bytes.
+/// there are none, those in which the rarest of its words stand, unless it has data with it, of which it then speaks. They have at
+/// most about `max_bytes` bytes.
 ///
 /// Nothing is read for which a call of a tool would ask somebody: a directory or a file whose name says that it holds
 /// secrets or settings. Returns `None` for such a directory.
-pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Cancel) -> Option<Opening> {
+pub fn opening(
+    work_dir: &WorkDir,
+    prompt: &Message,
+    max_bytes: usize,
+    cancel: &Cancel,
+) -> Option<Opening> {
+    let (prompt, has_data) = (prompt.words(), prompt.data_bytes > 0);
     work_dir.run_sandboxed(|workspace| {
         if read_effect::of_directory(workspace) != Effect::Reads {
             return None;
@@ -79,7 +86,7 @@ pub fn opening(work_dir: &WorkDir, prompt: &str, max_bytes: usize, cancel: &Canc
         let mut named = named_files(workspace, prompt, &names);
         add_quoted_files(&mut named, workspace, prompt, cancel);
         let is_named = !named.is_empty();
-        if !is_named {
+        if !is_named && !has_data {
             named = files_with_words(workspace, prompt, cancel);
         }
         let mut opening = Opening::default();
@@ -237,6 +244,8 @@ fn fence(content: &str) -> String {
 mod tests {
     use std::fs;
 
+    use kontekst_core::Role;
+
     use super::*;
 
     struct Dir(tempfile::TempDir);
@@ -257,7 +266,7 @@ mod tests {
 
         fn opening(&self, prompt: &str, max_bytes: usize) -> Opening {
             let work_dir = WorkDir::without_home(self.0.path()).unwrap();
-            opening(&work_dir, prompt, max_bytes, &Cancel::new()).unwrap()
+            opening(&work_dir, &Message::text(Role::User, prompt), max_bytes, &Cancel::new()).unwrap()
         }
     }
 
@@ -316,10 +325,14 @@ mod tests {
             ("a.txt", common),
             ("b.txt", common),
         ]);
-        let opening = dir.opening("The rate of VAT is shown as 16 % here.", 4000);
-        assert_eq!(paths(&opening), ["tax.py", "a.txt", "b.txt"]);
-        assert!(opening.read.iter().all(|file| file.is_whole && !file.is_named), "{opening:?}");
+        let opened = dir.opening("The rate of VAT is shown as 16 % here.", 4000);
+        assert_eq!(paths(&opened), ["tax.py", "a.txt", "b.txt"]);
+        assert!(opened.read.iter().all(|file| file.is_whole && !file.is_named), "{opened:?}");
         assert_eq!(paths(&dir.opening("Was soll das sein?", 4000)), [""; 0]);
+        let work_dir = WorkDir::without_home(dir.0.path()).unwrap();
+        let mut with_data = Message::text(Role::User, "0.2\n\nWhat is the rate of VAT?");
+        with_data.data_bytes = 4;
+        assert_eq!(paths(&opening(&work_dir, &with_data, 4000, &Cancel::new()).unwrap()), [""; 0]);
     }
 
     #[test]
@@ -351,7 +364,7 @@ mod tests {
     fn a_directory_of_secrets_is_not_listed() {
         let dir = Dir::new(&[(".ssh/config", "x")]);
         let work_dir = WorkDir::without_home(&dir.0.path().join(".ssh")).unwrap();
-        assert_eq!(opening(&work_dir, "config", 4000, &Cancel::new()), None);
+        assert_eq!(opening(&work_dir, &Message::text(Role::User, "config"), 4000, &Cancel::new()), None);
     }
 
     #[test]
