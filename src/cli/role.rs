@@ -79,12 +79,19 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
         }
         Role::ProposeLine { shell, words } => propose_line(shell, &words, &home(environment)?, environment),
         Role::RenderTemplate { memory, cpu_seconds } => {
-            let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
-            template_process::render(memory, cpu_seconds, stdin, stdout)
-                .map(|()| ExitCode::SUCCESS)
-                .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()))
+            do_limited_work(memory, cpu_seconds, template_process::render)
         }
     }
+}
+
+fn do_limited_work(
+    memory: u64,
+    cpu_seconds: u64,
+    work: impl FnOnce(&[u8]) -> io::Result<Vec<u8>>,
+) -> Result<ExitCode, CliError> {
+    sandbox::do_limited_work(memory, cpu_seconds, io::stdin().lock(), io::stdout().lock(), work)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| CliError::failed("cannot do the work").cause(error.to_string()))
 }
 
 fn cannot_run(error: &io::Error) -> CliError {
