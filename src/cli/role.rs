@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use kontekst_core::Environment;
 use kontekst_provider::{builtin::template_process, supervisor::exec::exec_child};
 use kontekst_sandbox as sandbox;
+use kontekst_tools::builtin::page_as_markdown;
 
 use super::{
     completions::{Shell, complete_line},
@@ -53,6 +54,8 @@ enum Role {
     },
     /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
     RenderTemplate { memory: u64, cpu_seconds: u64 },
+    /// Turns a page of the web into Markdown, in the same way.
+    ConvertPage { memory: u64, cpu_seconds: u64 },
 }
 
 /// Returns true if the first argument names a role.
@@ -79,12 +82,20 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
         }
         Role::ProposeLine { shell, words } => propose_line(shell, &words, &home(environment)?, environment),
         Role::RenderTemplate { memory, cpu_seconds } => {
-            let (stdin, stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
-            template_process::render(memory, cpu_seconds, stdin, stdout)
-                .map(|()| ExitCode::SUCCESS)
-                .map_err(|error| CliError::failed("cannot render the template").cause(error.to_string()))
+            do_limited_work(memory, cpu_seconds, template_process::render)
         }
+        Role::ConvertPage { memory, cpu_seconds } => do_limited_work(memory, cpu_seconds, page_as_markdown),
     }
+}
+
+fn do_limited_work(
+    memory: u64,
+    cpu_seconds: u64,
+    work: impl FnOnce(&[u8]) -> io::Result<Vec<u8>>,
+) -> Result<ExitCode, CliError> {
+    sandbox::do_limited_work(memory, cpu_seconds, io::stdin().lock(), io::stdout().lock(), work)
+        .map(|()| ExitCode::SUCCESS)
+        .map_err(|error| CliError::failed("cannot do the work").cause(error.to_string()))
 }
 
 fn cannot_run(error: &io::Error) -> CliError {

@@ -10,12 +10,12 @@ use kontekst_core::Cancel;
 
 /// See the engine's own.
 pub mod template_process {
-    use std::io::{self, Read, Write};
+    use std::io;
 
     /// # Errors
     ///
     /// Always.
-    pub fn render(_: u64, _: u64, _: impl Read, _: impl Write) -> io::Result<()> {
+    pub fn render(_: &[u8]) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -6,6 +6,8 @@
 //! socket to the daemon closes, as it does when the daemon dies.
 //!
 //! Two independent layers hold the command ([`Layers`]), and `docs/sandbox.md` says what each of them holds.
+//!
+//! [`LimitedWork`] is for work of this program itself on what a stranger wrote.
 
 // Tests may be longer.
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
@@ -19,6 +21,7 @@ mod inner;
 mod job;
 mod keeper;
 mod layers;
+mod limited_work;
 #[cfg(target_os = "linux")]
 mod linux;
 mod processes;
@@ -36,5 +39,6 @@ pub use found_layers::FoundLayers;
 pub use inner::run as run_inner;
 pub use keeper::run as run_keeper;
 pub use layers::Layers;
+pub use limited_work::{LimitedError, LimitedWork, do_limited_work};
 pub use runner::Sandbox;
 pub use view::View;

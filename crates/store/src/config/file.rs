@@ -208,9 +208,16 @@ pub fn remove_all_left_behind(dir: &Path) {
     in_dir(dir, 2);
 }
 
+/// Returns the options that open a file of the data directory to read it. A link is not followed, and opening a
+/// FIFO does not wait.
+pub(crate) fn unfollowed() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    options
+}
+
 fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = unfollowed().open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 

@@ -1,18 +1,16 @@
 //! The contents that files had before they were changed, each stored once under the name of its SHA-256.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
-
-use rustix::fs::OFlags;
 
 use super::{ContentHash, ContentHasher, FileState, JournalError};
 use crate::config::{
     PathContext as _, PathError,
-    file::{new_file_in, sync_dir_of},
+    file::{new_file_in, sync_dir_of, unfollowed},
 };
 
 /// The folder of the contents: `ab/cdef…`, with the first two digits of the hash as a folder.
@@ -134,8 +132,7 @@ impl Contents {
     /// [`JournalError::WrongContent`] if it does not have the size or the hash.
     pub fn read(&self, hash: ContentHash, bytes: u64) -> Result<Vec<u8>, JournalError> {
         let path = self.path(hash);
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).context(&path)?;
+        let file = unfollowed().open(&path).context(&path)?;
         let meta = file.metadata().context(&path)?;
         let wrong = || JournalError::WrongContent { path: path.clone() };
         if !meta.is_file() || meta.len() != bytes {

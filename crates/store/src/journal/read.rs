@@ -1,19 +1,17 @@
 //! Reads what the journal has.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufRead as _, BufReader, Read as _},
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
-
-use rustix::fs::OFlags;
 
 use kontekst_core::{RunId, is_named_by};
 
 use super::{Change, ContentHash, EntryHead, Journal, JournalError, entry::Line};
 
-use crate::config::{PathContext as _, PathError};
+use crate::config::{PathContext as _, PathError, file::unfollowed};
 
 /// The maximum length of a line, in bytes. A path has at most 4096, which JSON can make six times as long, and a change has
 /// three.
@@ -163,8 +161,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Self, PathError> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).context(path)?;
+        let file = unfollowed().open(path).context(path)?;
         let meta = file.metadata().context(path)?;
         if !meta.is_file() || meta.len() > MAX_ENTRY {
             let reason = if meta.is_file() { "larger than any entry" } else { "not a regular file" };

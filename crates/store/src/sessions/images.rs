@@ -1,17 +1,17 @@
 //! The images of a conversation: `<id>.image-<sha256>`, one file for each, beside the file of the conversation.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-
 use kontekst_core::{MAX_IMAGE_BYTES, Message, SessionId};
 
-use crate::config::{PathContext as _, PathError, file::create_atomic};
+use crate::config::{
+    PathContext as _, PathError,
+    file::{create_atomic, unfollowed},
+};
 
 /// The most bytes of images that are read for one run. Those of older messages are left out.
 const MAX_LOADED: usize = 64 << 20;
@@ -74,8 +74,7 @@ pub(super) fn is_digest(text: &str) -> bool {
 }
 
 fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = unfollowed().open(path)?;
     let mut bytes = Vec::new();
     file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.is_empty() || bytes.len() > limit { Err(io::ErrorKind::InvalidData.into()) } else { Ok(bytes) }

@@ -9,8 +9,6 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::OFlags;
-
 use kontekst_core::{Message, SessionId, clock};
 
 use super::{
@@ -21,7 +19,11 @@ use super::{
     tail,
 };
 
-use crate::config::{PathContext, PathError, file::sync_dir_of, lock::try_lock};
+use crate::config::{
+    PathContext, PathError,
+    file::{sync_dir_of, unfollowed},
+    lock::try_lock,
+};
 
 /// The time to wait for a directory sync that has begun, before another one is done in its place.
 const DIR_SYNC_WAIT: Duration = Duration::from_secs(1);
@@ -217,10 +219,8 @@ impl SessionLog {
 }
 
 fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    // A session must be a regular file, so links are not followed and opening a FIFO does not block.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    options.read(true).append(true).mode(0o600).custom_flags(flags);
+    let mut options = unfollowed();
+    options.append(true).mode(0o600);
     options
 }
 

@@ -5,9 +5,9 @@
 
 use std::{
     collections::HashMap,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::MetadataExt as _,
     path::PathBuf,
     sync::{
         Mutex, PoisonError,
@@ -16,14 +16,16 @@ use std::{
     time::UNIX_EPOCH,
 };
 
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use kontekst_core::{Role, SessionId};
 
 use super::{Entry, SessionSummary, Sessions, threads, title::prompt_title};
 
-use crate::config::{file::read_text, write_hint};
+use crate::config::{
+    file::{read_text, unfollowed},
+    write_hint,
+};
 
 /// The title of a conversation and the number of its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,8 +152,7 @@ impl Sessions {
     }
 
     pub(super) fn open_to_read(&self, id: &SessionId) -> io::Result<File> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        OpenOptions::new().read(true).custom_flags(flags).open(self.path(id))
+        unfollowed().open(self.path(id))
     }
 
     fn has(&self, id: &str) -> bool {

@@ -1,13 +1,10 @@
 //! Reads a whole conversation from its start.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufRead, BufReader},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
-
-use rustix::fs::OFlags;
 
 use kontekst_core::{Message, SessionId};
 
@@ -16,7 +13,7 @@ use super::{
     record::{MAX_LINE, SessionLine},
 };
 
-use crate::config::{PathContext, PathError};
+use crate::config::{PathContext, PathError, file::unfollowed};
 
 /// A conversation in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,8 +45,7 @@ pub struct Entries {
 
 impl Entries {
     pub(super) fn open(path: &Path, id: &SessionId) -> Result<Self, SessionError> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        match unfollowed().open(path) {
             Ok(file) => Ok(Self {
                 path: path.to_owned(),
                 file: BufReader::with_capacity(64 * 1024, file),

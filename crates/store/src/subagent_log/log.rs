@@ -1,14 +1,13 @@
 //! One log: an event is written at once, synced to the disk, and only then shown to watchers.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read as _, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::OFlags;
 use tokio::sync::watch;
 
 use kontekst_core::{SessionId, clock};
@@ -17,7 +16,7 @@ use super::{SubagentEvent, SubagentEventKind, SubagentExit, SubagentLogError};
 
 use crate::config::{
     Home, PathContext, PathError,
-    file::sync_dir_of,
+    file::{sync_dir_of, unfollowed},
     lock::{lock, try_lock_shared},
 };
 
@@ -213,11 +212,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<SubagentEvent>, SubagentLogError> 
 
 /// Opens the file. Returns `None` if it does not exist and `create` is false.
 fn open_file(path: &Path, create: bool) -> Result<Option<File>, PathError> {
-    // A log must be a regular file: links are not followed, and opening a FIFO does not wait.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let opened =
-        OpenOptions::new().read(true).append(true).create(create).mode(0o600).custom_flags(flags).open(path);
-    let file = match opened {
+    let file = match unfollowed().append(true).create(create).mode(0o600).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file.context(path)?,
     };
