@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use kontekst_core::Name;
 use kontekst_store::config::{AgentConfig, Home, ToolRole, agents};
 
-use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
+use super::{error::CliError, json::print_json, table::Table};
 
 /// List the agents, or show one
 ///
@@ -20,7 +20,7 @@ use super::{error::CliError, json::json_pretty, printable::PrintableWriter, tabl
   kontekst agents show default
   mkdir ~/.kontekst/agents/poet && echo 'Answer in verse.' > ~/.kontekst/agents/poet/agent.md
   kontekst run --agent poet \"what is a daemon?\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Print JSON instead of a table
     #[arg(long, global = true)]
     json: bool,
@@ -44,15 +44,14 @@ enum Command {
 /// # Errors
 ///
 /// The exit status is 2 for an agent that does not exist or cannot be read.
-pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> Result<(), CliError> {
+pub(super) fn run(args: Args, home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
     agents::create_default(home)?;
-    let mut out = PrintableWriter::new(out, is_terminal);
     match command.unwrap_or(Command::List) {
-        Command::List if json => list_json(home, &mut out),
-        Command::List => list(home, &mut out),
-        Command::Show { name } => show(&AgentConfig::load(home, &name)?, home, json, &mut out),
+        Command::List if json => list_json(home, out),
+        Command::List => list(home, out),
+        Command::Show { name } => show(&AgentConfig::load(home, &name)?, home, json, out),
     }
 }
 
@@ -70,13 +69,8 @@ fn list(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
                 agent.model,
             ]),
             Err(error) => {
-                table.row([
-                    name.to_string(),
-                    "(cannot be used)".to_owned(),
-                    mark(false),
-                    mark(false),
-                    String::new(),
-                ]);
+                let why = "(cannot be used)".to_owned();
+                table.row([name.to_string(), why, mark(false), mark(false), String::new()]);
                 broken.push(error);
             }
         }
@@ -89,14 +83,12 @@ fn list(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 fn list_json(home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
-    let agents: Vec<Value> = agents::names(home)
-        .iter()
-        .map(|name| match AgentConfig::load(home, name) {
-            Ok(agent) => to_json(&agent),
-            Err(error) => json!({"name": name, "error": error.to_string()}),
-        })
-        .collect();
-    Ok(writeln!(out, "{}", json_pretty(&Value::from(agents)))?)
+    let names = agents::names(home);
+    let agents = names.iter().map(|name| match AgentConfig::load(home, name) {
+        Ok(agent) => to_json(&agent),
+        Err(error) => json!({"name": name, "error": error.to_string()}),
+    });
+    print_json(out, &agents.collect())
 }
 
 fn to_json(agent: &AgentConfig) -> Value {
@@ -107,9 +99,7 @@ fn to_json(agent: &AgentConfig) -> Value {
         "tool_role": match agent.tool_role {
             ToolRole::Native => Value::from(true),
             ToolRole::Text => Value::from(false),
-            ToolRole::Steps => Value::from("steps"),
-            ToolRole::Prompted => Value::from("text"),
-            ToolRole::Auto => Value::from("auto"),
+            other => Value::from(name_of(other)),
         },
         "endpoint": agent.endpoint,
         "context_size": agent.context_size,
@@ -120,29 +110,33 @@ fn to_json(agent: &AgentConfig) -> Value {
     })
 }
 
-fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    if json {
-        let mut json = to_json(agent);
-        json["prompt"] = Value::from(agent.prompt.as_str());
-        return Ok(writeln!(out, "{}", json_pretty(&json))?);
-    }
-    let or = |text: &str, absent: &str| if text.is_empty() { absent.to_owned() } else { text.to_owned() };
-    let number = |value: Option<f64>| value.map(|value| value.to_string());
-    let whole = |value: Option<u32>| value.map(|value| value.to_string());
-    let tool_role = match agent.tool_role {
+/// Returns the value in config.toml that means this role.
+fn name_of(role: ToolRole) -> &'static str {
+    match role {
         ToolRole::Native => "true",
         ToolRole::Text => "false",
         ToolRole::Steps => "steps",
         ToolRole::Prompted => "text",
         ToolRole::Auto => "auto",
-    };
+    }
+}
+
+fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    if json {
+        let mut json = to_json(agent);
+        json["prompt"] = Value::from(agent.prompt.as_str());
+        return print_json(out, &json);
+    }
+    let or = |text: &str, absent: &str| if text.is_empty() { absent.to_owned() } else { text.to_owned() };
+    let number = |value: Option<f64>| value.map(|value| value.to_string());
+    let whole = |value: Option<u32>| value.map(|value| value.to_string());
     let sampling = &agent.sampling;
     let lines = [
         ("Agent", Some(agent.id.to_string())),
         ("Name", Some(agent.display_name.clone())),
         ("Directory", Some(home.agents().join(agent.id.as_str()).display().to_string())),
         ("Model", Some(or(&agent.model, "(the server's own choice)"))),
-        ("Tool role", Some(tool_role.to_owned())),
+        ("Tool role", Some(name_of(agent.tool_role).to_owned())),
         ("Endpoint", agent.endpoint.clone()),
         ("Context size", whole(agent.context_size)),
         ("Workers", agent.workers.then(|| "it may start some".to_owned())),
@@ -167,8 +161,9 @@ fn show(agent: &AgentConfig, home: &Home, json: bool, out: &mut dyn Write) -> Re
 mod tests {
     use expect_test::{Expect, expect};
 
+    use crate::cli::{error::ExitStatus, printable::PrintableWriter};
+
     use super::*;
-    use crate::cli::error::ExitStatus;
 
     fn home() -> (tempfile::TempDir, Home) {
         let dir = tempfile::tempdir().unwrap();
@@ -178,7 +173,7 @@ mod tests {
 
     fn text(home: &Home, command: Option<Command>, json: bool) -> Result<String, CliError> {
         let mut out = Vec::new();
-        run(Args { json, command }, home, &mut out, true)?;
+        run(Args { json, command }, home, &mut PrintableWriter::new(&mut out, true))?;
         Ok(String::from_utf8(out).unwrap().replace(&home.root().display().to_string(), "HOME"))
     }
 

@@ -6,6 +6,7 @@ use kontekst_pb::ProposedToolCall;
 use super::{
     output::Palette,
     printable::{literal, literal_line},
+    units::beginning,
 };
 
 /// The arguments that say what a call is about.
@@ -24,13 +25,19 @@ pub(super) fn format_call(call: &ProposedToolCall, palette: Palette, after_hidde
         worker => format!("worker {}: ", literal(worker)),
     };
     let name = palette.bold(&literal(&call.name));
-    let mut text = format!("\n{who}{name} {}\n", format_arguments(&call.arguments_json, MAX_VALUE_CHARS));
+    let arguments = format_arguments(&call.arguments_json, MAX_VALUE_CHARS);
+    format!("\n{who}{name} {arguments}\n{}", format_details(call, palette, after_hidden))
+}
+
+/// Formats what stands below the name of a call: why a person should look at it, and its preview.
+pub(super) fn format_details(call: &ProposedToolCall, palette: Palette, after_hidden: &str) -> String {
+    let mut text = String::new();
     if !call.caution.is_empty() {
-        text.push_str(&palette.red(&format!("  caution: {}", literal(&call.caution))));
+        text.push_str(&palette.red(&format!("  caution: {}", literal_line(&call.caution))));
         text.push('\n');
     }
     if !call.asked_by.is_empty() {
-        text.push_str(&format!("  {}\n", literal(&call.asked_by)));
+        text.push_str(&format!("  {}\n", literal_line(&call.asked_by)));
     }
     for line in call.preview.lines() {
         text.push_str("  ");
@@ -119,10 +126,7 @@ pub(super) fn of_target(arguments_json: &str) -> String {
     let Some(OrderedObject(members)) = OrderedObject::parse(arguments_json) else { return String::new() };
     let target = TARGETS.iter().find_map(|target| members.iter().find(|(name, _)| name == target));
     let Some((_, value)) = target else { return String::new() };
-    let value = value.to_string();
-    let cut: String = value.chars().take(MAX_TARGET).collect();
-    let more = if cut.len() < value.len() { "…" } else { "" };
-    format!(" of {}{more}", literal(&cut))
+    format!(" of {}", literal(&beginning(&value.to_string(), MAX_TARGET)))
 }
 
 #[cfg(test)]

@@ -1,11 +1,22 @@
 //! JSON on stdout, safe to show on a terminal.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io::Write};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use kontekst_core::is_misleading;
+
+use super::error::CliError;
+
+/// Prints a value as JSON over several lines.
+///
+/// # Errors
+///
+/// That of `out`.
+pub(super) fn print_json(out: &mut dyn Write, value: &Value) -> Result<(), CliError> {
+    Ok(writeln!(out, "{}", json_pretty(value))?)
+}
 
 /// Formats a value as JSON on one line.
 ///
@@ -17,7 +28,7 @@ pub(super) fn json_line(value: &impl Serialize) -> String {
 }
 
 /// Formats a value as JSON over several lines, with the same escapes as [`json_line`].
-pub(super) fn json_pretty(value: &Value) -> String {
+fn json_pretty(value: &Value) -> String {
     escape(&format!("{value:#}"))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every error becomes a [`CliError`] with a hint and an exit code.
 
-pub mod agents;
+mod agents;
 mod allowed;
 mod approvals;
 mod approver;
@@ -11,9 +11,10 @@ mod chat;
 mod completions;
 mod config;
 mod daemon;
+mod default_agent;
 mod doctor;
 mod editor;
-pub mod error;
+mod error;
 mod event_json;
 mod every;
 mod implied_run;
@@ -26,20 +27,22 @@ mod models;
 mod output;
 mod pager;
 mod policy;
-pub mod printable;
+mod printable;
 mod process_env;
 mod role;
 mod rpc;
 mod run;
-pub mod sessions;
+mod sessions;
 mod shell_init;
-pub mod skills;
+mod signals;
+mod skills;
 mod status;
 mod subagent_names;
-pub mod table;
+mod table;
 mod terminal;
 mod undo;
 mod units;
+mod utf8_stream;
 mod web;
 mod working_dir;
 mod wrap;
@@ -52,7 +55,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use error::CliError;
 use kontekst_core::Environment;
 use kontekst_store::config::Home;
-use output::{print_status, to_stdout};
+use output::{print_status, to_filtered_stdout, to_stdout};
 
 macro_rules! examples {
     () => {
@@ -253,8 +256,8 @@ fn dispatch(
         Command::Man(args) => man::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Models(args) => models::run(args, &home, environment, proxy),
-        Command::Agents(args) => to_stdout(|out, is_terminal| agents::run(args, &home, out, is_terminal)),
-        Command::Skills(args) => to_stdout(|out, is_terminal| skills::run(args, &home, out, is_terminal)),
+        Command::Agents(args) => to_filtered_stdout(|out| agents::run(args, &home, out)),
+        Command::Skills(args) => to_filtered_stdout(|out| skills::run(args, &home, out)),
         Command::Sessions(args) => sessions::run_on_stdout(args, &home, environment),
     }
 }

@@ -9,7 +9,11 @@ use rustix::{fd::AsFd, termios::tcgetwinsize};
 
 use kontekst_core::Environment;
 
-use super::{error::CliError, printable::printable, wrap::wrap};
+use super::{
+    error::CliError,
+    printable::{PrintableWriter, printable},
+    wrap::wrap,
+};
 
 /// The amount of messages on stderr.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +61,13 @@ pub(super) fn to_stdout(
         }
         _ => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Runs a command as [`to_stdout`] does. What it prints cannot control a terminal.
+pub(super) fn to_filtered_stdout(
+    print: impl FnOnce(&mut PrintableWriter) -> Result<(), CliError>,
+) -> Result<ExitCode, CliError> {
+    to_stdout(|out, is_terminal| print(&mut PrintableWriter::new(out, is_terminal)))
 }
 
 /// Prints one line on stderr, which a terminal shows in several if it is long. If stderr is closed, there is nowhere left to

@@ -9,6 +9,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use kontekst_core::Environment;
 
+use crate::client;
+
 use super::{
     error::{CliError, ExitStatus},
     output::{Screen, to_stdout},
@@ -32,9 +34,7 @@ pub(super) fn to_pager(
         return to_stdout(|out, _| print(out, screen));
     };
     // Ctrl-C is for the pager, which would otherwise be left alone with the terminal.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| CliError::failed("cannot wait for signals").cause(error.to_string()))?;
+    let runtime = client::runtime()?;
     let entered = runtime.enter();
     let interrupts = signal(SignalKind::interrupt());
     let mut out = BufWriter::new(pager.stdin.take().expect("its stdin is a pipe"));

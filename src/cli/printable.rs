@@ -7,6 +7,8 @@ use std::{
 
 use kontekst_core::{belongs_to, is_misleading};
 
+use super::utf8_stream::Utf8Stream;
+
 /// A filter that lets only text through.
 ///
 /// Model text, tool output, file names and errors can hold escape sequences that set the clipboard, rename
@@ -18,7 +20,7 @@ use kontekst_core::{belongs_to, is_misleading};
 /// Removing a sequence hides what was in it. Where a person decides by what is shown, use
 /// [`Printable::literal`], which writes all of these as `\u{…}` and removes nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Printable {
+pub(super) struct Printable {
     state: State,
     literal: bool,
     /// Characters that change how their neighbours look stay as they are.
@@ -45,30 +47,30 @@ enum State {
 
 impl Printable {
     /// Creates a filter that removes escape sequences.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::default()
     }
 
     /// Creates a filter for text that the user gives: it removes escape sequences and control characters, and keeps every other
     /// character.
-    pub fn of_user() -> Self {
+    pub(super) fn of_user() -> Self {
         Self { keeps_misleading: true, ..Self::default() }
     }
 
     /// Creates a filter that writes escape sequences as visible text.
-    pub fn literal() -> Self {
+    pub(super) fn literal() -> Self {
         Self { literal: true, ..Self::default() }
     }
 
     /// Filters the next piece of the text.
-    pub fn push(&mut self, text: &str) -> String {
+    pub(super) fn push(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         self.push_into(text, &mut out);
         out
     }
 
     /// Filters the next piece of the text and appends it to `out`.
-    pub fn push_into(&mut self, text: &str, out: &mut String) {
+    pub(super) fn push_into(&mut self, text: &str, out: &mut String) {
         for c in text.chars() {
             self.push_char(c, out);
         }
@@ -122,34 +124,33 @@ fn push_escaped(c: char, out: &mut String) {
 }
 
 /// Filters a whole text and removes escape sequences.
-pub fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     Printable::new().push(text)
 }
 
 /// Filters a whole text and writes every control character as `\u{…}`. For text that a person approves.
-pub fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     Printable::literal().push(text)
 }
 
 /// As [`literal`], and on one line.
-pub fn literal_line(text: &str) -> String {
+pub(super) fn literal_line(text: &str) -> String {
     literal(text).replace('\n', "\\n")
 }
 
 /// A writer that filters what it writes to a terminal. Without a terminal it passes all bytes through.
-pub struct PrintableWriter<'a> {
+pub(super) struct PrintableWriter<'a> {
     out: &'a mut dyn Write,
     filter: Option<Printable>,
-    /// The first bytes of a character whose rest has not been written yet.
-    incomplete: Vec<u8>,
+    bytes: Utf8Stream,
 }
 
 impl<'a> PrintableWriter<'a> {
-    pub fn new(out: &'a mut dyn Write, is_terminal: bool) -> Self {
-        Self { out, filter: is_terminal.then(Printable::new), incomplete: Vec::new() }
+    pub(super) fn new(out: &'a mut dyn Write, is_terminal: bool) -> Self {
+        Self { out, filter: is_terminal.then(Printable::new), bytes: Utf8Stream::default() }
     }
 
-    pub fn is_terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         self.filter.is_some()
     }
 }
@@ -157,19 +158,7 @@ impl<'a> PrintableWriter<'a> {
 impl Write for PrintableWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(filter) = &mut self.filter else { return self.out.write(bytes) };
-        self.incomplete.extend_from_slice(bytes);
-        let mut text = String::new();
-        let mut whole = 0;
-        for chunk in self.incomplete.utf8_chunks() {
-            filter.push_into(chunk.valid(), &mut text);
-            whole += chunk.valid().len();
-            // At the very end it can be a character whose rest comes with the next write.
-            if whole + chunk.invalid().len() < self.incomplete.len() || chunk.invalid().len() > 3 {
-                whole += chunk.invalid().len();
-                text.push(char::REPLACEMENT_CHARACTER);
-            }
-        }
-        self.incomplete.drain(..whole);
+        let text = filter.push(&self.bytes.push(bytes));
         self.out.write_all(text.as_bytes())?;
         Ok(bytes.len())
     }

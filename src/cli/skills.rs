@@ -11,7 +11,7 @@ use kontekst_store::{
     skills::{Skill, Skills},
 };
 
-use super::{error::CliError, json::json_pretty, printable::PrintableWriter, table::Table};
+use super::{error::CliError, json::print_json, table::Table};
 
 /// List the skills, or show one
 ///
@@ -24,7 +24,7 @@ use super::{error::CliError, json::json_pretty, printable::PrintableWriter, tabl
   kontekst skills
   echo 'Summarize this file in three lines: $0' > ~/.kontekst/skills/summarize.md
   kontekst run \"/summarize README.md\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Print JSON instead of a table
     #[arg(long, global = true)]
     json: bool,
@@ -48,19 +48,18 @@ enum Command {
 /// # Errors
 ///
 /// The exit status is 2 for a skill that does not exist.
-pub fn run(args: Args, home: &Home, out: &mut dyn Write, is_terminal: bool) -> Result<(), CliError> {
+pub(super) fn run(args: Args, home: &Home, out: &mut dyn Write) -> Result<(), CliError> {
     let Args { json, command } = args;
     home.create()?;
     let skills = Skills::load(home);
-    let mut out = PrintableWriter::new(out, is_terminal);
     match command.unwrap_or(Command::List) {
         Command::List if json => {
-            let listed: Vec<Value> = skills.iter().map(to_json).collect();
-            let problems: Vec<String> = skills.problems().iter().map(ToString::to_string).collect();
-            Ok(writeln!(out, "{}", json_pretty(&json!({"skills": listed, "problems": problems})))?)
+            let listed: Value = skills.iter().map(to_json).collect();
+            let problems: Value = skills.problems().iter().map(ToString::to_string).collect();
+            print_json(out, &json!({"skills": listed, "problems": problems}))
         }
-        Command::List => list(&skills, home, &mut out),
-        Command::Show { name } => show(find(&skills, &name)?, json, &mut out),
+        Command::List => list(&skills, home, out),
+        Command::Show { name } => show(find(&skills, &name)?, json, out),
     }
 }
 
@@ -123,7 +122,7 @@ fn show(skill: &Skill, json: bool, out: &mut dyn Write) -> Result<(), CliError> 
     if json {
         let mut json = to_json(skill);
         json["body"] = Value::from(skill.body.as_str());
-        return Ok(writeln!(out, "{}", json_pretty(&json))?);
+        return print_json(out, &json);
     }
     writeln!(out, "Skill        {}", skill.name)?;
     if !skill.description.is_empty() {
@@ -140,6 +139,8 @@ mod tests {
 
     use expect_test::{Expect, expect};
 
+    use crate::cli::printable::PrintableWriter;
+
     use super::*;
 
     #[test]
@@ -148,7 +149,7 @@ mod tests {
         let home = Home::find(Some(dir.path().join("x"))).unwrap();
         let text = |command, json| {
             let mut out = Vec::new();
-            run(Args { json, command }, &home, &mut out, true)?;
+            run(Args { json, command }, &home, &mut PrintableWriter::new(&mut out, true))?;
             Ok(String::from_utf8(out).unwrap().replace(&home.root().display().to_string(), "HOME"))
         };
         let check = |command, json, expect: &Expect| {

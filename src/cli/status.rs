@@ -15,7 +15,7 @@ use crate::client::{self, ClientError};
 
 use super::{
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::{Screen, to_stdout},
     printable::printable,
     units::uptime,
@@ -61,14 +61,15 @@ pub(super) fn run(
         status.warnings.extend(why_starter(Some(status.clone())));
     }
     let parked = ParkedRuns::new(home).ids().map_or(0, |ids| ids.len());
-    let text = if args.json {
-        let mut json = to_json(&status);
-        json["parked_runs"] = json!(parked);
-        format!("{}\n", json_pretty(&json))
-    } else {
-        format_text(&status, parked)
-    };
-    to_stdout(|out, _| Ok(out.write_all(wrap(&text, Screen::of_stdout().width.unwrap_or(0)).as_bytes())?))
+    to_stdout(|out, _| {
+        if args.json {
+            let mut json = to_json(&status);
+            json["parked_runs"] = json!(parked);
+            return print_json(out, &json);
+        }
+        let text = wrap(&format_text(&status, parked), Screen::of_stdout().width.unwrap_or(0));
+        Ok(out.write_all(text.as_bytes())?)
+    })
 }
 
 fn not_running(why_starter: Option<String>) -> CliError {
@@ -80,10 +81,7 @@ fn not_running(why_starter: Option<String>) -> CliError {
 
 /// Asks the daemon for its status.
 pub(super) fn get_status(stream: UnixStream) -> Result<GetStatusResponse, ClientError> {
-    client::runtime()?.block_on(async {
-        let mut daemon = client::daemon(client::channel(stream).await?);
-        Ok(daemon.get_status(GetStatusRequest {}).await?.into_inner())
-    })
+    client::request(stream, async |channel| client::daemon(channel).get_status(GetStatusRequest {}).await)
 }
 
 /// Reads the token that HTTP clients send.

@@ -2,7 +2,7 @@
 
 use kontekst_pb::{self as pb, worker_event::Event};
 
-use super::{output::Verbosity, printable::printable};
+use super::{output::Verbosity, printable::printable, units::beginning};
 
 /// The most characters of a prompt or a message that are shown.
 const MAX_EXCERPT: usize = 100;
@@ -61,10 +61,7 @@ impl SubagentNames {
 pub(super) fn excerpt(text: &str) -> String {
     let text = printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_EXCERPT) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    beginning(&line, MAX_EXCERPT)
 }
 
 #[cfg(test)]

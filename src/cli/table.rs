@@ -11,18 +11,18 @@ use super::printable::printable;
 
 /// A table of left-aligned columns with two spaces between them.
 #[derive(Clone, Debug)]
-pub struct Table<const COLUMNS: usize> {
+pub(super) struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub fn new(headings: [&str; COLUMNS]) -> Self {
+    pub(super) fn new(headings: [&str; COLUMNS]) -> Self {
         Self { rows: vec![headings.map(str::to_owned)] }
     }
 
     /// Adds a row. Each cell becomes one line: its escape sequences are removed, and each run of white space
     /// becomes one space.
-    pub fn row(&mut self, cells: [String; COLUMNS]) {
+    pub(super) fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells.map(|cell| printable(&cell).split_whitespace().collect::<Vec<_>>().join(" ")));
     }
 
@@ -31,23 +31,24 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     /// # Errors
     ///
     /// Returns the error of `out`.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_columns(out, &self.widths().map(Some))
     }
 
-    /// Writes the table in lines of at most `width` columns. Columns with nothing below their heading are left out. Then
-    /// the columns in `flexible` are cut, the first of them first, but none below its least width, which comes with its
-    /// number.
+    /// Writes the table in lines of at most `width` columns, if there is such a limit. Columns with nothing below their
+    /// heading are left out. Then the columns in `flexible` are cut, the first of them first, but none below its least
+    /// width, which comes with its number.
     ///
     /// # Errors
     ///
     /// Returns the error of `out`.
-    pub fn write_within(
+    pub(super) fn write_within(
         &self,
-        width: usize,
+        width: Option<usize>,
         flexible: &[(usize, usize)],
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let Some(width) = width else { return self.write(out) };
         let mut widths = self.widths().map(Some);
         for (column, width) in widths.iter_mut().enumerate() {
             if !self.rows[0][column].is_empty() && self.rows[1..].iter().all(|row| row[column].is_empty()) {
@@ -90,7 +91,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 }
 
 /// Cuts a text to `width` cells of a terminal, with an ellipsis at its end.
-pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+pub(super) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }
@@ -105,7 +106,7 @@ pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
 }
 
 /// Cuts a text at its beginning so that it is no wider than `width` columns.
-pub fn cut_start(text: &str, width: usize) -> Cow<'_, str> {
+pub(super) fn cut_start(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);
     }
@@ -153,7 +154,7 @@ mod tests {
         ]);
         let check = |width, expect: expect_test::Expect| {
             let mut out = Vec::new();
-            table.write_within(width, &[(1, 10), (3, 6)], &mut out).unwrap();
+            table.write_within(Some(width), &[(1, 10), (3, 6)], &mut out).unwrap();
             expect.assert_eq(&String::from_utf8(out).unwrap());
         };
         check(

@@ -71,6 +71,11 @@ pub(super) fn age(now: SystemTime, then: SystemTime) -> String {
     format!("{} ago", counted(count, unit))
 }
 
+/// Formats how long ago a time was that is given in milliseconds of Unix time.
+pub(super) fn age_since(unix_ms: u64) -> String {
+    age(SystemTime::now(), SystemTime::UNIX_EPOCH + Duration::from_millis(unix_ms))
+}
+
 /// Parses a length of time in one unit: `90d`, `12h`, `4w`, `30m` or `45s`.
 pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -92,6 +97,14 @@ pub(super) fn parse_age(text: &str) -> Result<Duration, String> {
 /// Any other id stays whole.
 pub(super) fn short_id(id: &str) -> &str {
     if id.parse().is_ok_and(|id: SessionId| id.is_generated()) { &id[id.len() - SHORT_ID..] } else { id }
+}
+
+/// Returns the first `max` characters of a text, and `…` if there are more.
+pub(super) fn beginning(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// Formats a count with its noun: `1 message`, `2 messages`.

@@ -7,6 +7,8 @@ use std::{
 
 use rustix::termios::{QueueSelector, tcflush};
 
+use super::error::CliError;
+
 /// The longest answer, in bytes.
 const MAX_ANSWER: u64 = 4096;
 
@@ -14,6 +16,17 @@ const MAX_ANSWER: u64 = 4096;
 /// terminal.
 pub(super) fn ask(text: &str) -> Option<bool> {
     ask_with_default(text, false)
+}
+
+/// Asks whether something is deleted.
+///
+/// # Errors
+///
+/// There is no terminal.
+pub(super) fn confirm_deletion(text: &str) -> Result<bool, CliError> {
+    let error =
+        || CliError::usage("there is no terminal to ask on").hint("add --yes to delete without a question");
+    ask(text).ok_or_else(error)
 }
 
 /// Asks as [`ask`] does, where an empty line is an answer, too. The end of the input is no.

@@ -16,9 +16,7 @@ use rustix::{
 use kontekst_pb::ShutdownRequest;
 use kontekst_store::config::{DaemonInfo, Home, Lock};
 
-use super::{
-    ClientError, REPLY_TIMEOUT, channel, check_health, daemon, runtime, spawn::spawn, version::is_older,
-};
+use super::{ClientError, REPLY_TIMEOUT, check_health, daemon, request, spawn::spawn, version::is_older};
 
 /// The time that a client waits for the spawn lock. Its holder may be waiting for a daemon to stop, which takes up to ten
 /// seconds, and other clients may get the lock before this one.
@@ -104,7 +102,7 @@ pub fn ensure_telling(home: &Home, on_start: impl FnOnce()) -> Result<Connected,
 pub fn ensure_serving(home: &Home) -> Result<Connected, ClientError> {
     retry_while_leaving(|| {
         let connected = ensure(home)?;
-        runtime()?.block_on(check_health(probe(home)?))?;
+        check_health(probe(home)?)?;
         Ok(connected)
     })
 }
@@ -161,9 +159,7 @@ fn older_daemon_version(home: &Home) -> Option<String> {
 
 /// Asks the daemon to stop if no run is active. Returns false if it refused.
 fn stop_if_idle(stream: UnixStream) -> Result<bool, ClientError> {
-    runtime()?.block_on(async {
-        let mut daemon = daemon(channel(stream).await?);
-        let response = daemon.shutdown(ShutdownRequest { if_idle: true }).await?;
-        Ok(!response.into_inner().refused)
-    })
+    let if_idle = ShutdownRequest { if_idle: true };
+    let response = request(stream, async |channel| daemon(channel).shutdown(if_idle).await)?;
+    Ok(!response.refused)
 }

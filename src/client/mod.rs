@@ -9,10 +9,12 @@ mod version;
 pub use ensure::{Connected, ensure, ensure_serving, ensure_telling, probe};
 pub use force_stop::{ForcedStop, force_stop};
 pub use relay::{RelayEnd, editor_stream, relay};
+pub use spawn::last_lines;
 
 use std::{error::Error, io, os::unix::net::UnixStream, time::Duration};
 
 use tonic::transport::{Channel, Endpoint};
+use tonic_health::pb::health_client::HealthClient;
 use tower::service_fn;
 
 use kontekst_pb::{
@@ -103,6 +105,18 @@ pub async fn channel(stream: UnixStream) -> Result<Channel, ClientError> {
     Ok(endpoint.connect_with_connector(connector).await?)
 }
 
+/// Makes one request over a connection, and returns its reply.
+///
+/// # Errors
+///
+/// [`ClientError`].
+pub fn request<T>(
+    stream: UnixStream,
+    call: impl AsyncFnOnce(Channel) -> Result<tonic::Response<T>, tonic::Status>,
+) -> Result<T, ClientError> {
+    runtime()?.block_on(async { Ok(call(channel(stream).await?).await?.into_inner()) })
+}
+
 pub fn agent(channel: Channel) -> AgentServiceClient<Channel> {
     AgentServiceClient::new(channel)
         .max_decoding_message_size(MESSAGE_LIMIT)
@@ -122,8 +136,7 @@ pub fn daemon(channel: Channel) -> DaemonServiceClient<Channel> {
 }
 
 /// Checks that the daemon at the other end of the connection serves requests.
-async fn check_health(stream: UnixStream) -> Result<(), ClientError> {
-    let mut health = tonic_health::pb::health_client::HealthClient::new(channel(stream).await?);
-    health.check(tonic_health::pb::HealthCheckRequest::default()).await?;
-    Ok(())
+fn check_health(stream: UnixStream) -> Result<(), ClientError> {
+    let check = tonic_health::pb::HealthCheckRequest::default();
+    request(stream, async |channel| HealthClient::new(channel).check(check).await).map(drop)
 }

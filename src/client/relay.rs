@@ -18,7 +18,7 @@ use kontekst_store::config::Home;
 use super::{
     ClientError, check_health, ensure,
     ensure::{connect, retry_while_leaving},
-    probe, runtime,
+    probe,
 };
 
 /// The reason why a relay ended.
@@ -47,7 +47,7 @@ pub fn editor_stream(home: &Home) -> Result<UnixStream, ClientError> {
         if peer(&editor)? != peer(&daemon)? {
             return Err(ClientError::NotRunning);
         }
-        runtime()?.block_on(check_health(daemon))?;
+        check_health(daemon)?;
         Ok(editor)
     })
 }

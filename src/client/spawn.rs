@@ -1,8 +1,8 @@
 //! Starts the daemon in the background and waits for its readiness line.
 
 use std::{
-    fs::OpenOptions,
-    io::{self, BufRead as _, BufReader, Read as _},
+    fs::{File, OpenOptions},
+    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom},
     os::unix::fs::OpenOptionsExt as _,
     process::{Command, Stdio},
 };
@@ -43,20 +43,24 @@ pub(super) fn spawn(home: &Home, _lock: &Lock) -> Result<Vec<String>, ClientErro
         }
         Err(_) => {
             child.wait().ok();
-            Err(ClientError::Died { log: log_end(home).unwrap_or_default() })
+            let log = File::open(home.log()).and_then(|mut log| last_lines(&mut log, 5));
+            Err(ClientError::Died { log: log.unwrap_or_default() })
         }
     }
 }
 
-/// Returns the last five lines of the daemon's log.
-fn log_end(home: &Home) -> io::Result<Vec<String>> {
-    use std::io::{Seek as _, SeekFrom};
-    let mut file = std::fs::File::open(home.log())?;
+/// Returns the last `count` lines of a file, of which it reads a megabyte, and leaves the file at its end.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn last_lines(file: &mut File, count: usize) -> io::Result<Vec<String>> {
+    const BLOCK: u64 = 1024 * 1024;
     let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(4096)))?;
+    file.seek(SeekFrom::Start(size.saturating_sub(BLOCK)))?;
     let mut text = Vec::new();
-    file.take(4096).read_to_end(&mut text)?;
+    file.take(BLOCK).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    Ok(lines[lines.len().saturating_sub(5)..].to_vec())
+    let lines: Vec<&str> = text.lines().collect();
+    Ok(lines[lines.len().saturating_sub(count)..].iter().map(|line| (*line).to_owned()).collect())
 }

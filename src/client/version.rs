@@ -11,9 +11,8 @@ pub(super) fn is_older(a: &str, b: &str) -> bool {
 
 fn parse(version: &str) -> Option<[u64; 3]> {
     let core = version.split(['-', '+']).next()?;
-    let mut parts = core.split('.').map(|part| part.parse().ok());
-    let version = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(version)
+    let parts: Option<Vec<u64>> = core.split('.').map(|part| part.parse().ok()).collect();
+    parts?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -10,30 +10,17 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
 };
+use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
 use super::{open_connections::OpenConnection, peer::Peer};
 
 /// A connection whose peer has been checked. Its requests carry the [`Peer`] as an extension.
 pub(super) struct GrpcConnection {
-    stream: Stream,
-    peer: Peer,
-    _open: OpenConnection,
-}
-
-enum Stream {
-    Unix(UnixStream),
-    Tcp(TcpStream),
-}
-
-impl GrpcConnection {
-    pub(super) fn unix(stream: UnixStream, peer: Peer, open: OpenConnection) -> Self {
-        Self { stream: Stream::Unix(stream), peer, _open: open }
-    }
-
-    pub(super) fn tcp(stream: TcpStream, peer: Peer, open: OpenConnection) -> Self {
-        Self { stream: Stream::Tcp(stream), peer, _open: open }
-    }
+    pub(super) stream: Either<UnixStream, TcpStream>,
+    pub(super) peer: Peer,
+    /// Counts the connection until it ends.
+    pub(super) _open: OpenConnection,
 }
 
 impl Connected for GrpcConnection {
@@ -46,32 +33,20 @@ impl Connected for GrpcConnection {
 
 impl AsyncRead for GrpcConnection {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().stream {
-            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for GrpcConnection {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().stream {
-            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
-            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_write(cx, buf)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().stream {
-            Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().stream {
-            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
     }
 }

@@ -8,10 +8,11 @@ use std::{
 };
 
 use tokio::{
-    net::UnixListener,
+    net::{TcpStream, UnixListener, UnixStream},
     sync::{Semaphore, mpsc},
 };
 use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tokio_util::either::Either;
 use tonic::{Request, Status};
 
 use kontekst_core::{Cancel, OwnListeners, is_bearer};
@@ -22,7 +23,7 @@ use super::{
     DaemonError,
     accept::{accept_each, bind_unix},
     grpc_connection::GrpcConnection,
-    open_connections::{OpenConnection, OpenConnections},
+    open_connections::OpenConnections,
     peer::{Peer, PeerCheck},
     socket::SocketFile,
     tcp_socket::TcpSocket,
@@ -42,10 +43,10 @@ struct Entry {
 
 impl Entry {
     /// Passes a connection whose peer has been checked on to the server, unless the daemon is about to exit.
-    async fn pass_on(&self, connection: impl FnOnce(OpenConnection) -> GrpcConnection) {
+    async fn pass_on(&self, stream: Either<UnixStream, TcpStream>, peer: Peer) {
         if let Some(open) = self.connections.enter() {
             // Sending fails only after the server has stopped.
-            self.accepted.send(Ok(connection(open))).await.ok();
+            self.accepted.send(Ok(GrpcConnection { stream, peer, _open: open })).await.ok();
         }
     }
 }
@@ -168,7 +169,7 @@ async fn accept_unix(listener: UnixListener, socket: SocketFile, entry: Entry, s
         let entry = entry.clone();
         async move {
             if let Some(peer) = peer {
-                entry.pass_on(|open| GrpcConnection::unix(stream, peer, open)).await;
+                entry.pass_on(Either::Left(stream), peer).await;
             }
         }
     })
@@ -190,7 +191,7 @@ async fn accept_tcp(socket: TcpSocket, entry: Entry, stop: Cancel) {
             tokio::spawn(async move {
                 stream.set_nodelay(true).ok();
                 if let Some(peer) = entry.peers.tcp(&stream).await {
-                    entry.pass_on(|open| GrpcConnection::tcp(stream, peer, open)).await;
+                    entry.pass_on(Either::Right(stream), peer).await;
                 }
                 drop(permit);
             });

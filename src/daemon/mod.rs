@@ -76,7 +76,7 @@ impl ConfigOverrides {
 
 /// A reason why the daemon could not start.
 #[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
+pub(crate) enum DaemonError {
     #[error(transparent)]
     Home(#[from] HomeError),
     #[error(transparent)]

@@ -3,17 +3,17 @@
 use std::{collections::HashSet, process::ExitCode};
 
 use serde_json::{Value, json};
-use tonic::{Code, Status};
+use tonic::Code;
 
 use kontekst_core::Environment;
-use kontekst_pb::{DecideRequest, DropParkedRequest, PendingApproval};
+use kontekst_pb::{DropParkedRequest, PendingApproval};
 use kontekst_store::{config::Home, parked::ParkedRun};
 
 use crate::{
     cli::{
         approver::ParkedDecision,
         error::CliError,
-        json::json_pretty,
+        json::print_json,
         output::{print_status, to_stdout},
         printable::literal_line,
         run::{Format, View, resume},
@@ -21,7 +21,7 @@ use crate::{
     client::{self, ClientError},
 };
 
-use super::waiting::{Chosen, call_of};
+use super::waiting::{Chosen, call_of, decide};
 
 /// The user's decision on what was chosen.
 pub(super) enum Choice {
@@ -107,19 +107,16 @@ impl Decider<'_> {
     fn drop_parked(&self, run: &ParkedRun) -> Result<ExitCode, CliError> {
         let stream = client::ensure(self.home)?.stream;
         let id = run.id.to_string();
-        let dropped = client::runtime()?.block_on(async {
-            let mut service = client::approvals(client::channel(stream).await?);
-            let request = DropParkedRequest { run_id: id.clone() };
-            Ok::<_, ClientError>(service.drop_parked(request).await?.into_inner().dropped)
-        });
-        match dropped {
+        let request = DropParkedRequest { run_id: id.clone() };
+        let drop_parked = async |channel| client::approvals(channel).drop_parked(request).await;
+        match client::request(stream, drop_parked).map(|reply| reply.dropped) {
             Ok(true) if self.view.format == Format::Json => {
-                to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&json!({"dropped": id})))?))
+                to_stdout(|out, _| print_json(out, &json!({"dropped": id})))
             }
             Ok(true) => to_stdout(|out, _| Ok(writeln!(out, "denied  {id}")?)),
             Ok(false) => Err(CliError::failed(format!("run `{id}` is not parked any more"))),
             Err(ClientError::Status(status)) if status.code() == Code::FailedPrecondition => {
-                Err(CliError::failed(message(&status)))
+                Err(CliError::failed(status.message()))
             }
             Err(error) => Err(error.into()),
         }
@@ -131,35 +128,16 @@ impl Decider<'_> {
         choice: &Choice,
         calls: &[&'a PendingApproval],
     ) -> Result<Vec<(&'a PendingApproval, bool)>, CliError> {
-        if calls.is_empty() {
-            return Ok(Vec::new());
-        }
-        let reason = match choice {
-            Choice::Approve(_) => None,
-            Choice::Deny { reason } => reason.clone(),
+        let (approve, reason) = match choice {
+            Choice::Approve(_) => (true, None),
+            Choice::Deny { reason } => (false, reason.as_ref()),
         };
-        let stream = client::probe(self.home)?;
-        let outcomes = client::runtime()?.block_on(async {
-            let mut service = client::approvals(client::channel(stream).await?);
-            let mut outcomes = Vec::new();
-            for &pending in calls {
-                let request = DecideRequest {
-                    run_id: pending.run_id.clone(),
-                    call_id: call_of(pending).call_id,
-                    approve: matches!(choice, Choice::Approve(_)),
-                    continue_run: reason.is_some(),
-                    reason: reason.clone().unwrap_or_default(),
-                };
-                outcomes.push((pending, service.decide(request).await?.into_inner().taken));
-            }
-            Ok::<_, ClientError>(outcomes)
-        })?;
+        let mut outcomes = Vec::new();
+        for &pending in calls {
+            outcomes.push((pending, decide(pending, approve, reason.cloned(), self.home)?));
+        }
         Ok(outcomes)
     }
-}
-
-fn message(status: &Status) -> String {
-    status.message().to_owned()
 }
 
 /// Prints the calls that were decided in time; as JSON, prints all of them.
@@ -169,8 +147,8 @@ fn report(outcomes: &[(&PendingApproval, bool)], choice: &Choice, json: bool) ->
             let decided = outcomes.iter().map(|(pending, taken)| {
                 json!({"call": call_of(pending).call_id, "run": pending.run_id, "taken": taken})
             });
-            let decided: Vec<Value> = decided.collect();
-            return Ok(writeln!(out, "{}", json_pretty(&json!({"decided": decided})))?);
+            let decided: Value = decided.collect();
+            return print_json(out, &json!({"decided": decided}));
         }
         let verb = match choice {
             Choice::Approve(_) => "approved",

@@ -10,18 +10,18 @@ use prost_types::Timestamp;
 use serde_json::{Value, json};
 
 use kontekst_core::clock;
-use kontekst_pb::PendingApproval;
+use kontekst_pb::{PendingApproval, ProposedToolCall};
 use kontekst_store::{
     config::Home,
     parked::{ParkedCall, ParkedRun},
 };
 
 use crate::cli::{
-    call_text::of_target,
+    call_text::{format_details, of_target},
     error::CliError,
-    json::json_pretty,
-    printable::{PrintableWriter, literal, literal_line},
-    units::{age, short_id},
+    output::Palette,
+    printable::{PrintableWriter, literal_line},
+    units::{age_since, beginning, short_id},
     working_dir::short_dir,
 };
 
@@ -36,23 +36,16 @@ pub(super) fn print(waiting: &Waiting, home: &Home, out: &mut PrintableWriter) -
         return Ok(writeln!(out, "nothing waits for a decision")?);
     }
     for (index, pending) in waiting.calls.iter().enumerate() {
-        separate(index, out)?;
+        write!(out, "{}", if index > 0 { "\n" } else { "" })?;
         print_call(pending, out)?;
     }
     for (index, run) in waiting.parked.iter().enumerate() {
-        separate(waiting.calls.len() + index, out)?;
+        write!(out, "{}", if waiting.calls.len() + index > 0 { "\n" } else { "" })?;
         print_parked(run, home, out)?;
     }
     if !waiting.parked.is_empty() {
         let text = "`kontekst approvals show RUN` has each call in full, `approve RUN` goes on with it, `deny RUN` forgets it.";
         writeln!(out, "\n{text}")?;
-    }
-    Ok(())
-}
-
-fn separate(index: usize, out: &mut PrintableWriter) -> Result<(), CliError> {
-    if index > 0 {
-        writeln!(out)?;
     }
     Ok(())
 }
@@ -66,16 +59,7 @@ fn print_call(pending: &PendingApproval, out: &mut PrintableWriter) -> Result<()
     writeln!(out, "{id}  {name} {arguments}")?;
     let (run, session, agent) = (&pending.run_id, &pending.session_id, &pending.agent_name);
     writeln!(out, "  run {run}, session {session}, agent {agent}, {age} s ago")?;
-    if !call.caution.is_empty() {
-        writeln!(out, "  caution: {}", literal_line(&call.caution))?;
-    }
-    if !call.asked_by.is_empty() {
-        writeln!(out, "  {}", literal_line(&call.asked_by))?;
-    }
-    for line in literal(&call.preview).lines() {
-        writeln!(out, "  {line}")?;
-    }
-    Ok(())
+    Ok(write!(out, "{}", format_details(&call, Palette::none(), ""))?)
 }
 
 fn print_parked(run: &ParkedRun, home: &Home, out: &mut PrintableWriter) -> Result<(), CliError> {
@@ -95,18 +79,11 @@ fn print_parked(run: &ParkedRun, home: &Home, out: &mut PrintableWriter) -> Resu
 pub(super) fn heading(run: &ParkedRun, home: &Home) -> String {
     let dir = run.working_dir.as_deref().map(|dir: &Path| format!(" in {}", short_dir(dir, home)));
     let line = run.prompt.lines().next().unwrap_or_default();
-    let mut prompt: String = line.chars().take(MAX_PROMPT).collect();
-    if prompt.len() < run.prompt.len() {
-        prompt.push('…');
-    }
+    let more = if line.len() < run.prompt.len() { "…" } else { "" };
+    let prompt = beginning(&format!("{line}{more}"), MAX_PROMPT);
     let begun = if run.is_begun { ", begun and interrupted" } else { "" };
     let dir = dir.unwrap_or_default();
-    format!("parked {}{}{begun}: {}", age_of(run), literal_line(&dir), literal_line(&prompt))
-}
-
-/// Returns how long ago a run was parked.
-fn age_of(run: &ParkedRun) -> String {
-    age(SystemTime::now(), SystemTime::UNIX_EPOCH + Duration::from_millis(run.parked_at))
+    format!("parked {}{}{begun}: {}", age_since(run.parked_at), literal_line(&dir), literal_line(&prompt))
 }
 
 /// Returns why a person should look at a call, if there is more to say than that its tool needs an approval.
@@ -114,35 +91,45 @@ fn reason(call: &ParkedCall) -> Option<&str> {
     call.caution.as_deref().or(call.asked_by.as_deref())
 }
 
-pub(super) fn print_json(waiting: &Waiting, out: &mut dyn Write) -> Result<(), CliError> {
-    let calls: Vec<Value> = waiting.calls.iter().map(call_to_json).collect();
-    let parked: Vec<Value> = waiting.parked.iter().map(parked_to_json).collect();
-    Ok(writeln!(out, "{}", json_pretty(&json!({"approvals": calls, "parked": parked})))?)
+pub(super) fn to_json(waiting: &Waiting) -> Value {
+    let calls: Value = waiting.calls.iter().map(pending_to_json).collect();
+    let parked: Value = waiting.parked.iter().map(parked_to_json).collect();
+    json!({"approvals": calls, "parked": parked})
 }
 
-fn call_to_json(pending: &PendingApproval) -> Value {
-    let call = call_of(pending);
+fn pending_to_json(pending: &PendingApproval) -> Value {
+    let mut json = call_to_json(&call_of(pending));
+    (json["run"], json["session"]) = (json!(pending.run_id), json!(pending.session_id));
+    (json["agent"], json["since"]) = (json!(pending.agent_name), json!(pending.since_rfc3339));
+    json
+}
+
+fn call_to_json(call: &ProposedToolCall) -> Value {
     json!({
-        "call": call.call_id, "run": pending.run_id, "session": pending.session_id, "agent": pending.agent_name,
-        "since": pending.since_rfc3339, "tool": call.name,
-        "arguments": call.arguments_json, "preview": call.preview, "caution": call.caution,
-        "asked_by": call.asked_by,
+        "call": call.call_id, "tool": call.name, "arguments": call.arguments_json, "preview": call.preview,
+        "caution": call.caution, "asked_by": call.asked_by,
     })
 }
 
 pub(super) fn parked_to_json(run: &ParkedRun) -> Value {
     let since = SystemTime::UNIX_EPOCH + Duration::from_millis(run.parked_at);
-    let calls: Vec<Value> = run
-        .waiting()
-        .map(|ParkedCall { call, preview, caution, asked_by, .. }| {
-            json!({
-                "call": call.id, "tool": call.name, "arguments": call.arguments, "preview": preview,
-                "caution": caution.as_deref().unwrap_or_default(), "asked_by": asked_by.as_deref().unwrap_or_default(),
-            })
-        })
-        .collect();
+    let calls: Value = run.waiting().map(|call| call_to_json(&proposed(call))).collect();
     json!({
         "run": run.id, "session": run.session, "agent": run.agent, "since": clock::rfc3339(since),
         "working_dir": run.working_dir, "prompt": run.prompt, "calls": calls,
     })
+}
+
+/// Returns the call as the daemon proposed it.
+pub(super) fn proposed(parked: &ParkedCall) -> ProposedToolCall {
+    let ParkedCall { call, preview, caution, asked_by, .. } = parked;
+    ProposedToolCall {
+        call_id: call.id.to_string(),
+        name: call.name.clone(),
+        arguments_json: call.arguments.clone(),
+        preview: preview.clone(),
+        caution: caution.clone().unwrap_or_default(),
+        asked_by: asked_by.clone().unwrap_or_default(),
+        ..ProposedToolCall::default()
+    }
 }

@@ -15,8 +15,8 @@ use kontekst_store::config::Home;
 
 use super::{
     error::CliError,
-    output::{Verbosity, to_stdout},
-    printable::PrintableWriter,
+    json::print_json,
+    output::{Verbosity, to_filtered_stdout},
     run::{Format, View},
 };
 use decide::{Choice, Decider};
@@ -62,12 +62,8 @@ enum Command {
     },
     /// Approve calls, so that they run; a parked run goes on in this terminal
     Approve {
-        /// Parked runs, or calls of runs that wait now; each id can be shortened
-        #[arg(value_name = "ID", required_unless_present = "all")]
-        ids: Vec<String>,
-        /// Everything that waits now
-        #[arg(long, conflicts_with = "ids")]
-        all: bool,
+        #[command(flatten)]
+        which: Which,
         /// Approve only this call of the parked run, and no other; can be given several times
         #[arg(long, value_name = "CALL", conflicts_with = "all")]
         call: Vec<String>,
@@ -79,16 +75,23 @@ enum Command {
     ///
     /// Without a reason the run ends there. A parked run is forgotten then, and its session stays.
     Deny {
-        /// Parked runs, or calls of runs that wait now; each id can be shortened
-        #[arg(value_name = "ID", required_unless_present = "all")]
-        ids: Vec<String>,
-        /// Everything that waits now
-        #[arg(long, conflicts_with = "ids")]
-        all: bool,
+        #[command(flatten)]
+        which: Which,
         /// A reason that the model reads before it continues; without a reason, the run ends
         #[arg(long)]
         reason: Option<String>,
     },
+}
+
+/// The calls and runs that a decision is about.
+#[derive(Debug, clap::Args)]
+struct Which {
+    /// Parked runs, or calls of runs that wait now; each id can be shortened
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    ids: Vec<String>,
+    /// Everything that waits now
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
 }
 
 pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
@@ -100,19 +103,15 @@ pub(super) fn run(args: Args, home: &Home, environment: &Environment) -> Result<
     let format = if json { Format::Json } else { Format::Text };
     let view = |quiet| View::new(format, if quiet { Verbosity::Quiet } else { Verbosity::Normal });
     let (choice, chosen, view) = match command.unwrap_or(Command::List) {
-        Command::List if json => return to_stdout(|out, _| list::print_json(&waiting, out)),
-        Command::List => {
-            return to_stdout(|out, is_terminal| {
-                list::print(&waiting, home, &mut PrintableWriter::new(out, is_terminal))
-            });
-        }
+        Command::List if json => return to_filtered_stdout(|out| print_json(out, &list::to_json(&waiting))),
+        Command::List => return to_filtered_stdout(|out| list::print(&waiting, home, out)),
         Command::Show { run } => return show::show(waiting.parked_run(&run)?, json, home, environment),
-        Command::Approve { ids, all, call, quiet } => {
-            let chosen = waiting.chosen(&ids, all)?;
+        Command::Approve { which, call, quiet } => {
+            let chosen = waiting.chosen(&which.ids, which.all)?;
             (Choice::approve(&chosen, &call)?, chosen, view(quiet))
         }
-        Command::Deny { ids, all, reason } => {
-            (Choice::Deny { reason }, waiting.chosen(&ids, all)?, view(false))
+        Command::Deny { which, reason } => {
+            (Choice::Deny { reason }, waiting.chosen(&which.ids, which.all)?, view(false))
         }
     };
     Decider { home, environment, view }.decide(&choice, &chosen)

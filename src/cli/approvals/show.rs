@@ -3,22 +3,18 @@
 use std::process::ExitCode;
 
 use kontekst_core::Environment;
-use kontekst_pb::ProposedToolCall;
-use kontekst_store::{
-    config::Home,
-    parked::{ParkedCall, ParkedRun},
-};
+use kontekst_store::{config::Home, parked::ParkedRun};
 
 use crate::cli::{
     call_text::whole_call,
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::to_stdout,
     pager::to_pager,
     printable::{literal, literal_line},
 };
 
-use super::list::{heading, parked_to_json};
+use super::list::{heading, parked_to_json, proposed};
 
 pub(super) fn show(
     run: &ParkedRun,
@@ -27,7 +23,7 @@ pub(super) fn show(
     environment: &Environment,
 ) -> Result<ExitCode, CliError> {
     if json {
-        return to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&parked_to_json(run)))?));
+        return to_stdout(|out, _| print_json(out, &parked_to_json(run)));
     }
     to_pager(environment, |out, _| {
         writeln!(out, "run {}, {}", run.id, heading(run, home))?;
@@ -48,18 +44,4 @@ pub(super) fn show(
             id = run.id
         )?)
     })
-}
-
-/// Returns the call as the daemon proposed it.
-fn proposed(parked: &ParkedCall) -> ProposedToolCall {
-    let ParkedCall { call, preview, caution, asked_by, .. } = parked;
-    ProposedToolCall {
-        call_id: call.id.to_string(),
-        name: call.name.clone(),
-        arguments_json: call.arguments.clone(),
-        preview: preview.clone(),
-        caution: caution.clone().unwrap_or_default(),
-        asked_by: asked_by.clone().unwrap_or_default(),
-        ..ProposedToolCall::default()
-    }
 }

@@ -1,7 +1,7 @@
 //! Everything that waits for a decision: calls of runs that go on, and parked runs.
 
 use kontekst_core::{is_named_by, nearest};
-use kontekst_pb::{ListApprovalsRequest, PendingApproval, ProposedToolCall};
+use kontekst_pb::{DecideRequest, ListApprovalsRequest, PendingApproval, ProposedToolCall};
 use kontekst_store::{
     config::Home,
     parked::{ParkedError, ParkedRun, ParkedRuns},
@@ -109,11 +109,27 @@ impl Waiting {
 
 /// Asks the daemon for the calls that wait.
 fn calls(home: &Home) -> Result<Vec<PendingApproval>, ClientError> {
-    let stream = client::probe(home)?;
-    client::runtime()?.block_on(async {
-        let mut service = client::approvals(client::channel(stream).await?);
-        Ok(service.list_approvals(ListApprovalsRequest {}).await?.into_inner().approvals)
-    })
+    let list = async |channel| client::approvals(channel).list_approvals(ListApprovalsRequest {}).await;
+    Ok(client::request(client::probe(home)?, list)?.approvals)
+}
+
+/// Tells the daemon the decision on a call. Returns false if the call did not wait any more. With a `reason` the run goes
+/// on after a refusal, and the model reads the reason.
+pub(super) fn decide(
+    pending: &PendingApproval,
+    approve: bool,
+    reason: Option<String>,
+    home: &Home,
+) -> Result<bool, ClientError> {
+    let decision = DecideRequest {
+        run_id: pending.run_id.clone(),
+        call_id: call_of(pending).call_id,
+        approve,
+        continue_run: reason.is_some(),
+        reason: reason.unwrap_or_default(),
+    };
+    let decide = async |channel| client::approvals(channel).decide(decision).await;
+    Ok(client::request(client::probe(home)?, decide)?.taken)
 }
 
 fn ambiguous(text: &str, ids: &[String]) -> CliError {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, io::IsTerminal as _, process::ExitCode, time::Du
 use tokio::runtime::Runtime;
 
 use kontekst_core::Environment;
-use kontekst_pb::{DecideRequest, PendingApproval, ProposedToolCall, run_command::Command};
+use kontekst_pb::{PendingApproval, ProposedToolCall, run_command::Command};
 use kontekst_store::config::Home;
 
 use crate::{
@@ -15,12 +15,12 @@ use crate::{
         output::{ColorChoice, Palette, Verbosity, print_status},
         run::{Format, View, resume},
     },
-    client::{self, ClientError},
+    client,
 };
 
 use super::{
     list::heading,
-    waiting::{Waiting, call_of},
+    waiting::{self, Waiting, call_of},
 };
 
 /// The time between two looks at what waits.
@@ -41,16 +41,16 @@ pub(super) fn watch(home: &Home, environment: &Environment) -> Result<ExitCode, 
     let (mut seen_calls, mut seen_runs) = (HashSet::new(), HashSet::new());
     let mut was_idle = false;
     loop {
-        let waiting = Waiting::find(home)?;
+        let found = Waiting::find(home)?;
         let mut is_idle = true;
-        for pending in &waiting.calls {
+        for pending in &found.calls {
             if seen_calls.insert((pending.run_id.clone(), call_of(pending).call_id)) {
                 is_idle = false;
                 print_status(&format!("\nrun {}, agent {}:", pending.run_id, pending.agent_name));
-                decide(&runtime, pending, home, environment)?;
+                ask(&runtime, pending, home, environment)?;
             }
         }
-        for run in &waiting.parked {
+        for run in &found.parked {
             if seen_runs.insert((run.id.clone(), run.parked_at)) {
                 is_idle = false;
                 print_status(&format!("\nrun {}, {}", run.id, heading(run, home)));
@@ -76,7 +76,7 @@ pub(super) fn watch(home: &Home, environment: &Environment) -> Result<ExitCode, 
 }
 
 /// Asks about a call of a run that goes on, and tells the daemon.
-fn decide(
+fn ask(
     runtime: &Runtime,
     pending: &PendingApproval,
     home: &Home,
@@ -92,24 +92,12 @@ fn decide(
             None => approver.answered().await.pop(),
         }
     });
-    let (approve, reason, continue_run) = match command {
-        Some(Command::ApproveTool(_)) => (true, String::new(), false),
-        Some(Command::DenyTool(deny)) => (false, deny.reason, deny.continue_run),
+    let (approve, reason) = match command {
+        Some(Command::ApproveTool(_)) => (true, None),
+        Some(Command::DenyTool(deny)) => (false, Some(deny.reason).filter(|_| deny.continue_run)),
         _ => return Ok(()),
     };
-    let request = DecideRequest {
-        run_id: pending.run_id.clone(),
-        call_id: call_of(pending).call_id,
-        approve,
-        reason,
-        continue_run,
-    };
-    let stream = client::probe(home)?;
-    let taken = runtime.block_on(async {
-        let mut service = client::approvals(client::channel(stream).await?);
-        Ok::<_, ClientError>(service.decide(request).await?.into_inner().taken)
-    })?;
-    if !taken {
+    if !waiting::decide(pending, approve, reason, home)? {
         print_status("  the call did not wait any more");
     }
     Ok(())

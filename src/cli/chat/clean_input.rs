@@ -21,13 +21,10 @@ use rustix::{
     termios::{OptionalActions, Termios, tcgetattr, tcsetattr},
 };
 
-use crate::cli::terminal::{Input, PASTE_END, TerminalInput};
+use crate::cli::terminal::{DO_NOT_MARK_PASTE, Input, MARK_PASTE, PASTE_END, TerminalInput};
 
 /// The key that has the editor draw its line again: F12.
 const REDRAW_KEY: &str = "\x1b[24~";
-
-const MARK_PASTE: &[u8] = b"\x1b[?2004h";
-const DO_NOT_MARK_PASTE: &[u8] = b"\x1b[?2004l";
 
 /// The terminal, and the pseudo terminal that the editor reads.
 pub(super) struct CleanInput {
@@ -127,10 +124,10 @@ impl CleanInput {
     /// Stops this process as Ctrl-Z does, until the shell has it go on.
     fn suspend(&mut self) {
         let Ok(modes) = tcgetattr(&self.terminal) else { return };
-        self.terminal.write_all(DO_NOT_MARK_PASTE).ok();
+        self.terminal.write_all(DO_NOT_MARK_PASTE.as_bytes()).ok();
         tcsetattr(&self.terminal, OptionalActions::Now, &self.usual).ok();
         kill_current_process_group(Signal::TSTP).ok();
         tcsetattr(&self.terminal, OptionalActions::Now, &modes).ok();
-        self.terminal.write_all(MARK_PASTE).ok();
+        self.terminal.write_all(MARK_PASTE.as_bytes()).ok();
     }
 }

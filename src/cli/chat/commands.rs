@@ -157,7 +157,7 @@ fn take_back(chat: &ChatState<'_>) -> Result<(), CliError> {
 
 /// Says how the context window is used, in tokens.
 fn tokens(chat: &ChatState<'_>) -> String {
-    let Some(context) = chat.sender.context() else {
+    let Some(context) = &chat.sender.connection.context else {
         return "nothing was answered in this chat yet".to_owned();
     };
     let percent = percent_used(context);
@@ -185,10 +185,10 @@ fn tokens(chat: &ChatState<'_>) -> String {
 fn approve(chat: &mut ChatState<'_>, values: &str) -> Result<(), CliError> {
     if !values.is_empty() {
         let allowed = Allowed::parse(&split(values))?;
-        chat.sender.approver_mut().allow(allowed.tools);
+        chat.sender.connection.approver.allow(allowed.tools);
         chat.start.allowed_commands.extend(allowed.commands);
     }
-    let (tools, all) = chat.sender.approver_mut().allowed();
+    let (tools, all) = chat.sender.connection.approver.allowed();
     let mut text = if all {
         "no call needs a question, except those about files that run code, or that hold settings or secrets"
             .to_owned()

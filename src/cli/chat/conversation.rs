@@ -27,14 +27,11 @@ use crate::cli::{
     output::{columns, print_status},
     printable::printable,
     run::{Attached, Renderer as _, RunSender},
-    terminal::{PROMPT, TerminalMode},
+    terminal::{DO_NOT_MARK_PASTE, PROMPT, TerminalMode},
 };
 
 /// The terminals that have no cursor to move.
 const DUMB: [&str; 3] = ["dumb", "cons25", "emacs"];
-
-/// Ends the mode in which the terminal marks pasted text, and the line of the prompt.
-const END_OF_PASTE_MARKS: &str = "\x1b[?2004l\r\n";
 
 /// A chat that is in progress.
 pub(super) struct Chat<'a> {
@@ -59,12 +56,10 @@ impl<'a> Chat<'a> {
         let mut sender = RunSender::new(home, Box::new(renderer), approver)?;
         let header = header::lines(home, &start, columns(io::stdout()))?;
         header.lines().for_each(|line| print_status(&palette.dim(line)));
-        let signals = sender.runtime().block_on(async { Signals::listen() })?;
+        let signals = sender.runtime.block_on(async { Signals::listen() })?;
         let is_dumb = environment.get("TERM").is_some_and(|term| DUMB.iter().any(|dumb| term == *dumb));
         let mode = if is_dumb { None } else { TerminalMode::open().ok().map(Rc::new) };
-        if let Some(mode) = &mode {
-            sender.keep_typed(Rc::clone(mode));
-        }
+        sender.connection.mode.clone_from(&mode);
         let completion = ChatCompletion { home: home.clone(), dir: start.working_dir.clone().into() };
         let styled_prompt = palette.bold(PROMPT);
         let editor = LineEditor::start(
@@ -104,7 +99,7 @@ impl<'a> Chat<'a> {
                 Typed::Interrupt | Typed::End => Next::Leave(ExitCode::SUCCESS),
                 Typed::Terminated => {
                     // The editor cannot end the mode in which the terminal marks pasted text.
-                    write!(io::stdout(), "{END_OF_PASTE_MARKS}").ok();
+                    write!(io::stdout(), "{DO_NOT_MARK_PASTE}\r\n").ok();
                     Next::Leave(ExitStatus::Terminated.code().into())
                 }
                 Typed::Failed(why) => {
@@ -139,7 +134,7 @@ impl<'a> Chat<'a> {
             mode.set_quiet_without_signals();
         }
         let (editor, signals) = (&mut self.editor, &mut self.signals);
-        self.state.sender.runtime().block_on(async {
+        self.state.sender.runtime.block_on(async {
             tokio::select! {
                 biased;
                 () = signals.terminate.stopped() => Typed::Terminated,
@@ -189,13 +184,13 @@ impl<'a> Chat<'a> {
         self.forget_interrupts();
         // It counts for one prompt.
         self.state.start.compact = false;
-        self.state.sender.session().clone_into(&mut self.state.start.session_id);
-        let result = sent.and_then(|ending| self.state.sender.exit_code(&ending));
-        if result.is_err() || self.state.sender.signal().is_some() {
+        self.state.sender.connection.session.clone_into(&mut self.state.start.session_id);
+        let result = sent.and_then(|ending| self.state.sender.connection.exit_code(&ending));
+        if result.is_err() || self.state.sender.connection.signal.is_some() {
             // Whoever sent a prompt during this answer expected another end of it.
             self.state.sender.typed().take_back();
         }
-        match self.state.sender.signal() {
+        match self.state.sender.connection.signal {
             None => result.map(|_| Next::Line),
             Some(2) => {
                 note("stopped");
@@ -207,7 +202,7 @@ impl<'a> Chat<'a> {
 
     /// Forgets the signals that were for something that has ended.
     fn forget_interrupts(&mut self) {
-        let _entered = self.state.sender.runtime().enter();
+        let _entered = self.state.sender.runtime.enter();
         self.signals.interrupts.forget();
     }
 

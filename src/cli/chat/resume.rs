@@ -69,6 +69,6 @@ fn table(chat: &ChatState<'_>, sessions: &Sessions, listed: &[SessionSummary]) -
         ]);
     }
     let mut text = Vec::new();
-    table.write_within(Screen::of_stdout().width.unwrap_or(1000), FLEXIBLE, &mut text)?;
+    table.write_within(Screen::of_stdout().width, FLEXIBLE, &mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

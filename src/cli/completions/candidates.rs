@@ -47,28 +47,37 @@ pub(super) fn with_values(command: Command, lookup: Lookup) -> Command {
             arg.add(ArgValueCompleter::new(complete))
         }
     };
-    ARGUMENTS.iter().fold(command, |command, (commands, arguments)| {
-        at(command, commands, |command| {
-            arguments.iter().fold(command, |command, (name, values)| command.mut_arg(*name, of(*values)))
+    ARGUMENTS.iter().fold(command, |command, (name, arguments)| {
+        command.mut_subcommand(*name, |command| {
+            let command = with_arguments(command, arguments, &of);
+            let below: Vec<String> =
+                command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+            below.into_iter().fold(command, |command, name| {
+                command.mut_subcommand(name, |below| with_arguments(below, arguments, &of))
+            })
         })
     })
 }
 
-/// Changes the subcommand at the end of these names.
-fn at(command: Command, names: &[&'static str], change: impl FnOnce(Command) -> Command) -> Command {
-    match names {
-        [] => change(command),
-        [first, rest @ ..] => command.mut_subcommand(*first, |command| at(command, rest, change)),
-    }
+/// Adds values to those of the arguments that a command has.
+fn with_arguments<F: FnOnce(Arg) -> Arg>(
+    command: Command,
+    arguments: &Arguments,
+    of: &impl Fn(Values) -> F,
+) -> Command {
+    arguments.iter().fold(command, |command, (name, values)| {
+        let has_it = command.get_arguments().any(|argument| argument.get_id().as_str() == *name);
+        if has_it { command.mut_arg(*name, of(*values)) } else { command }
+    })
 }
 
 /// Arguments by their ids, and their values.
 type Arguments = [(&'static str, Values)];
 
-/// The commands, and the values of their arguments.
-const ARGUMENTS: &[(&[&str], &Arguments)] = &[
+/// The commands, and the values of the arguments that they or their subcommands have.
+const ARGUMENTS: &[(&str, &Arguments)] = &[
     (
-        &["run"],
+        "run",
         &[
             ("agent", agent_names),
             ("model", model_names),
@@ -77,42 +86,19 @@ const ARGUMENTS: &[(&[&str], &Arguments)] = &[
             ("words", skill_words),
         ],
     ),
+    ("chat", &[("agent", agent_names), ("model", model_names), ("session", session_names), ("allow", tools)]),
+    ("every", &[("agent", agent_names), ("model", model_names), ("allow", tools), ("prompt", skill_words)]),
+    ("config", &[("key", config_keys)]),
+    ("jobs", &[("id", job_names)]),
+    ("undo", &[("run", changed_runs)]),
+    ("agents", &[("name", agent_names)]),
+    ("skills", &[("name", skill_names)]),
+    ("models", &[("name", model_names), ("agent", agent_names)]),
+    ("approvals", &[("run", parked_runs), ("ids", parked_runs)]),
     (
-        &["chat"],
-        &[("agent", agent_names), ("model", model_names), ("session", session_names), ("allow", tools)],
+        "sessions",
+        &[("id", session_names), ("ids", session_names), ("session", session_names), ("name", agent_names)],
     ),
-    (
-        &["every"],
-        &[("agent", agent_names), ("model", model_names), ("allow", tools), ("prompt", skill_words)],
-    ),
-    (&["config", "get"], &[("key", config_keys)]),
-    (&["config", "set"], &[("key", config_keys)]),
-    (&["config", "unset"], &[("key", config_keys)]),
-    (&["jobs", "show"], &[("id", job_names)]),
-    (&["jobs", "run"], &[("id", job_names)]),
-    (&["jobs", "results"], &[("id", job_names)]),
-    (&["jobs", "pause"], &[("id", job_names)]),
-    (&["jobs", "resume"], &[("id", job_names)]),
-    (&["jobs", "remove"], &[("id", job_names)]),
-    (&["undo"], &[("run", changed_runs)]),
-    (&["agents", "show"], &[("name", agent_names)]),
-    (&["skills", "show"], &[("name", skill_names)]),
-    (&["models", "show"], &[("name", model_names)]),
-    (&["models", "use"], &[("name", model_names), ("agent", agent_names)]),
-    (&["models", "remove"], &[("name", model_names)]),
-    (&["models", "pull"], &[("agent", agent_names)]),
-    (&["models", "check"], &[("name", model_names)]),
-    (&["approvals", "show"], &[("run", parked_runs)]),
-    (&["approvals", "approve"], &[("ids", parked_runs)]),
-    (&["approvals", "deny"], &[("ids", parked_runs)]),
-    (&["sessions", "show"], &[("id", session_names)]),
-    (&["sessions", "rename"], &[("id", session_names)]),
-    (&["sessions", "fork"], &[("id", session_names)]),
-    (&["sessions", "export"], &[("id", session_names)]),
-    (&["sessions", "workers"], &[("id", session_names)]),
-    (&["sessions", "use"], &[("id", session_names)]),
-    (&["sessions", "delete"], &[("ids", session_names)]),
-    (&["sessions", "set-agent"], &[("session", session_names), ("name", agent_names)]),
 ];
 
 fn candidates(lookup: &Lookup, values: Values, typed: &OsStr) -> Vec<CompletionCandidate> {

@@ -60,24 +60,56 @@ impl Setting {
     }
 }
 
+/// A file, and the values that count of it.
+struct ConfigFile {
+    path: PathBuf,
+    text: String,
+    values: toml::Value,
+}
+
+impl ConfigFile {
+    /// Reads config.toml, with the defaults of the keys that it does not have.
+    fn global(home: &Home) -> Result<Self, CliError> {
+        let values = toml::Value::try_from(Config::read(home)?)
+            .map_err(|error| CliError::failed("cannot show the configuration").cause(error.to_string()))?;
+        Ok(Self { text: text_of(&home.config()), path: home.config(), values })
+    }
+
+    fn of_agent(path: &Path) -> Result<Self, CliError> {
+        let text = text_of(path);
+        let values: toml::Table = toml::from_str(&text).map_err(|error| {
+            CliError::usage(format!("`{}` cannot be read", path.display())).cause(error.message())
+        })?;
+        Ok(Self { path: path.to_owned(), text, values: toml::Value::Table(values) })
+    }
+
+    fn setting(&self, key: &str) -> Setting {
+        let source = match line_of(&self.text, key) {
+            Some(line) => Source::File { path: self.path.clone(), line },
+            None => Source::Default,
+        };
+        let value = key.split('.').try_fold(&self.values, |value, part| value.get(part));
+        Setting { key: key.to_owned(), value: value.cloned(), source }
+    }
+}
+
 /// Returns all settings: the keys of config.toml, those that agents set, and the variables that are set.
 ///
 /// # Errors
 ///
 /// config.toml cannot be used.
 pub(super) fn settings(home: &Home, environment: &Environment) -> Result<Vec<Setting>, CliError> {
-    let config = toml::Value::try_from(Config::read(home)?)
-        .map_err(|error| CliError::failed("cannot show the configuration").cause(error.to_string()))?;
-    let text = text_of(&home.config());
-    let global = FileKind::Global.keys().iter().map(|key| Setting {
-        key: (*key).to_owned(),
-        value: value_at(&config, key).cloned(),
-        source: source(&home.config(), &text, key),
-    });
-    let mut settings: Vec<Setting> = global.map(|setting| overridden(setting, environment)).collect();
+    let global = ConfigFile::global(home)?;
+    let keys = FileKind::Global.keys().iter();
+    let mut settings: Vec<Setting> = keys.map(|key| overridden(global.setting(key), environment)).collect();
     for name in agents::names(home) {
         let path = home.agents().join(name.as_str()).join("config.toml");
-        settings.extend(of_agent(&path, &format!("agents.{name}.")));
+        // A file with a mistake has no keys.
+        let Ok(file) = ConfigFile::of_agent(&path) else { continue };
+        let keys = FileKind::Agent.keys().iter().map(|key| file.setting(key));
+        let set = keys.filter(|setting| setting.value.is_some());
+        settings
+            .extend(set.map(|setting| Setting { key: format!("agents.{name}.{}", setting.key), ..setting }));
     }
     settings.extend(VARIABLES.into_iter().filter_map(|name| {
         let value = Some(environment.text(name)?.into());
@@ -90,37 +122,13 @@ pub(super) fn settings(home: &Home, environment: &Environment) -> Result<Vec<Set
 ///
 /// # Errors
 ///
-/// config.toml cannot be used.
+/// The file of the key cannot be used.
 pub(super) fn setting(key: &Key, home: &Home, environment: &Environment) -> Result<Setting, CliError> {
-    let text = text_of(&key.path);
-    let source = source(&key.path, &text, &key.key);
-    let cannot_read = |error: &dyn std::fmt::Display| {
-        CliError::usage(format!("`{}` cannot be read", key.path.display())).cause(error.to_string())
+    let file = match key.kind {
+        FileKind::Global => ConfigFile::global(home)?,
+        FileKind::Agent => ConfigFile::of_agent(&key.path)?,
     };
-    let all = match key.kind {
-        FileKind::Global => {
-            toml::Value::try_from(Config::read(home)?).map_err(|error| cannot_read(&error))?
-        }
-        FileKind::Agent => {
-            let table: toml::Table = toml::from_str(&text).map_err(|error| cannot_read(&error.message()))?;
-            toml::Value::Table(table)
-        }
-    };
-    let found = Setting { key: key.key.clone(), value: value_at(&all, &key.key).cloned(), source };
-    Ok(overridden(found, environment))
-}
-
-/// Returns the keys that are in the file of an agent. A file with a mistake has none.
-fn of_agent(path: &Path, prefix: &str) -> Vec<Setting> {
-    let text = text_of(path);
-    let Ok(table) = toml::from_str::<toml::Table>(&text) else { return Vec::new() };
-    let table = toml::Value::Table(table);
-    let keys = FileKind::Agent.keys().iter();
-    keys.filter_map(|key| {
-        let value = Some(value_at(&table, key)?.clone());
-        Some(Setting { key: format!("{prefix}{key}"), value, source: source(path, &text, key) })
-    })
-    .collect()
+    Ok(overridden(file.setting(&key.key), environment))
 }
 
 /// Returns the value of the variable that stands in for an absent `llama_server`.
@@ -132,17 +140,6 @@ fn overridden(setting: Setting, environment: &Environment) -> Setting {
     }
 }
 
-fn source(path: &Path, text: &str, key: &str) -> Source {
-    match line_of(text, key) {
-        Some(line) => Source::File { path: path.to_owned(), line },
-        None => Source::Default,
-    }
-}
-
 fn text_of(path: &Path) -> String {
     read_text(path, MAX_FILE).unwrap_or_default()
-}
-
-fn value_at<'a>(value: &'a toml::Value, key: &str) -> Option<&'a toml::Value> {
-    key.split('.').try_fold(value, |value, part| value.get(part))
 }

@@ -4,7 +4,7 @@ mod edit_file;
 mod effective;
 mod key;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 use clap::Subcommand;
 
@@ -21,9 +21,8 @@ use kontekst_store::config::{
 use super::{
     doctor,
     error::{CliError, ExitStatus},
-    json::json_pretty,
-    output::{print_status, to_stdout},
-    printable::printable,
+    json::print_json,
+    output::{print_status, to_filtered_stdout, to_stdout},
     table::Table,
     working_dir::short_dir,
 };
@@ -139,8 +138,7 @@ fn show(json: bool, home: &Home, environment: &Environment) -> Result<ExitCode, 
     let settings = settings(home, environment)?;
     let code = to_stdout(|out, _| {
         if json {
-            let all: Vec<_> = settings.iter().map(effective::Setting::to_json).collect();
-            return Ok(writeln!(out, "{}", json_pretty(&all.into()))?);
+            return print_json(out, &settings.iter().map(effective::Setting::to_json).collect());
         }
         let mut table = Table::new(["KEY", "VALUE", "FROM"]);
         for setting in &settings {
@@ -159,7 +157,7 @@ fn show(json: bool, home: &Home, environment: &Environment) -> Result<ExitCode, 
 fn get(key: &Key, json: bool, home: &Home, environment: &Environment) -> Result<ExitCode, CliError> {
     let setting = setting(key, home, environment)?;
     if json {
-        return to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&setting.to_json()))?));
+        return to_stdout(|out, _| print_json(out, &setting.to_json()));
     }
     let Some(value) = setting.value else {
         return Err(CliError::new(ExitStatus::Failed, format!("`{}` is absent and has no default", key.key))
@@ -169,10 +167,7 @@ fn get(key: &Key, json: bool, home: &Home, environment: &Environment) -> Result<
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    to_stdout(|out, is_terminal| {
-        let text = if is_terminal { printable(&text) } else { text };
-        Ok(writeln!(out, "{text}")?)
-    })
+    to_filtered_stdout(|out| Ok(writeln!(out, "{text}")?))
 }
 
 fn set(key: &Key, value: &str, home: &Home) -> Result<ExitCode, CliError> {

@@ -4,7 +4,7 @@ mod install;
 
 use std::{
     fs::File,
-    io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, BufRead as _, BufReader, Write as _},
     os::unix::{fs::MetadataExt as _, net::UnixListener, process::CommandExt as _},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -232,10 +232,8 @@ fn stop(home: &Home, if_idle: bool) -> Result<StopOutcome, CliError> {
         Err(ClientError::NotRunning) => return Ok(StopOutcome::NotRunning),
         Err(error) => return Err(error.into()),
     };
-    let answer = client::runtime()?.block_on(async {
-        let mut daemon = client::daemon(client::channel(stream).await?);
-        Ok::<_, ClientError>(daemon.shutdown(ShutdownRequest { if_idle }).await?.into_inner())
-    });
+    let shutdown = ShutdownRequest { if_idle };
+    let answer = client::request(stream, async |channel| client::daemon(channel).shutdown(shutdown).await);
     let answer = match answer {
         Ok(answer) => answer,
         Err(error @ ClientError::NoReply) => return Err(error.into()),
@@ -268,8 +266,8 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
             .hint("a daemon in a terminal logs to that terminal, and one under systemd to the journal (`journalctl --user -u kontekst`)")
     };
     let mut file = File::open(&path).map_err(failed)?;
-    let shown = print_tail(&mut file, lines).map_err(failed)?;
-    if !shown || !follow {
+    let last = client::last_lines(&mut file, lines).map_err(failed)?;
+    if !last.iter().all(|line| print_line(line)) || !follow {
         return Ok(ExitCode::SUCCESS);
     }
     let mut log = BufReader::new(file);
@@ -288,18 +286,6 @@ fn logs(home: &Home, lines: usize, follow: bool) -> Result<ExitCode, CliError> {
             line.clear();
         }
     }
-}
-
-/// Prints the last `lines` lines and leaves the file at its end. Returns false if stdout is closed.
-fn print_tail(file: &mut File, lines: usize) -> io::Result<bool> {
-    const BLOCK: u64 = 1024 * 1024;
-    let size = file.metadata()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(BLOCK)))?;
-    let mut text = Vec::new();
-    file.take(BLOCK).read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text);
-    let all: Vec<&str> = text.lines().collect();
-    Ok(all[all.len().saturating_sub(lines)..].iter().all(|line| print_line(line)))
 }
 
 /// Prints one line. Returns false if stdout is closed.

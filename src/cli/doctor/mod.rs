@@ -21,7 +21,7 @@ use kontekst_store::config::{Config, Home};
 
 use super::{
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::{ColorChoice, Palette, Screen, to_stdout},
     units::counted,
 };
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
             let report = json!({
                 "version": env!("CARGO_PKG_VERSION"), "problems": problems, "warnings": warnings, "checks": checks,
             });
-            return Ok(writeln!(out, "{}", json_pretty(&report))?);
+            return print_json(out, &report);
         }
         Ok(writeln!(out, "\n{}, {}", counted(problems, "problem"), counted(warnings, "warning"))?)
     })?;

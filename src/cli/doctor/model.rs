@@ -9,14 +9,14 @@ use kontekst_models::{
 };
 use kontekst_pb::GetStatusResponse;
 use kontekst_provider::{
-    ModelSelector, NoServer, ProviderError, builtin,
+    NoServer, ProviderError, builtin,
     router::{Forecast, Router},
 };
-use kontekst_store::config::{AgentConfig, AgentError, Config, Home};
+use kontekst_store::config::Config;
 
 use super::{Checked, finding::Finding};
 
-use crate::cli::{process_env::process_env, units};
+use crate::cli::{default_agent::DefaultAgent, process_env::process_env, units};
 
 const SUBJECT: &str = "model";
 
@@ -24,7 +24,7 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
     let Some(config) = &checked.config else {
         return vec![Finding::warning(SUBJECT, "not checked, because config.toml cannot be used")];
     };
-    let Ok(agent) = Asked::load(checked.home) else {
+    let Ok(agent) = DefaultAgent::load(checked.home) else {
         return vec![Finding::warning(SUBJECT, "not checked, because the agent `default` cannot be used")];
     };
     let window = agent.window.or(config.context_size);
@@ -52,7 +52,7 @@ pub(super) fn check(checked: &Checked<'_>) -> Vec<Finding> {
 /// or if it is what the agent asks for.
 pub(super) fn why_starter(checked: &Checked<'_>) -> Option<String> {
     let config = checked.config.as_ref()?;
-    let agent = Asked::load(checked.home).ok()?;
+    let agent = DefaultAgent::load(checked.home).ok()?;
     match forecast(&agent, config, checked)?.ok()? {
         Forecast::BuiltIn { why, better } if agent.model != builtin::NAME => {
             Some(format!("{}; {better}", starter_answers(why, config, checked.environment)))
@@ -61,37 +61,15 @@ pub(super) fn why_starter(checked: &Checked<'_>) -> Option<String> {
     }
 }
 
-/// The wishes of the agent `default`: none if there is no such agent yet.
-#[derive(Default)]
-struct Asked {
-    model: String,
-    endpoint: Option<String>,
-    /// In tokens.
-    window: Option<u32>,
-}
-
-impl Asked {
-    fn load(home: &Home) -> Result<Self, AgentError> {
-        let agent = AgentConfig::load_default(home)?;
-        let asked = agent.map(|AgentConfig { model, endpoint, context_size, .. }| Self {
-            model,
-            endpoint,
-            window: context_size,
-        });
-        Ok(asked.unwrap_or_default())
-    }
-}
-
 /// Returns what would answer a run of the agent. `None` if that is what the daemon has loaded: it keeps to the model that it
 /// has chosen, whose memory another choice would miss.
 fn forecast(
-    agent: &Asked,
+    agent: &DefaultAgent,
     config: &Config,
     checked: &Checked<'_>,
 ) -> Option<Result<Forecast, ProviderError>> {
     let router = Router::new(config, process_env(checked.environment));
-    let wanted =
-        ModelSelector { model: &agent.model, endpoint: agent.endpoint.as_deref(), is_required: false };
+    let wanted = agent.selector();
     match loaded(checked, agent) {
         Some(_) if agent.model.is_empty() => None,
         Some(status) if status.engine == "llama-server" => Some(router.forecast_beside_own_server(wanted)),
@@ -100,7 +78,7 @@ fn forecast(
 }
 
 /// Returns the status of a daemon that has loaded a model itself, other than the starter model, if the agent may use it.
-fn loaded<'a>(checked: &'a Checked<'_>, agent: &Asked) -> Option<&'a GetStatusResponse> {
+fn loaded<'a>(checked: &'a Checked<'_>, agent: &DefaultAgent) -> Option<&'a GetStatusResponse> {
     let is_loaded =
         |status: &&GetStatusResponse| status.llama_server_running && status.model != builtin::NAME;
     checked.status.as_ref().filter(is_loaded).filter(|_| agent.endpoint.is_none())

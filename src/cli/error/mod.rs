@@ -17,7 +17,7 @@ use super::printable::printable;
 
 /// The end of a command, as the shell sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExitStatus {
+pub(super) enum ExitStatus {
     /// The reader of the output closed it, as in `kontekst sessions | head`. This is not a failure.
     OutputClosed,
     /// The run failed.
@@ -40,7 +40,7 @@ pub enum ExitStatus {
 
 impl ExitStatus {
     /// Returns the exit code. It is 0 only if the command did what it was asked to do.
-    pub fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         match self {
             Self::OutputClosed => 0,
             Self::Failed => 1,
@@ -57,7 +57,7 @@ impl ExitStatus {
 
 /// An error as the command line shows it: what happened, why, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CliError {
+pub(super) struct CliError {
     pub status: ExitStatus,
     /// One sentence without a full stop.
     pub message: String,
@@ -67,63 +67,63 @@ pub struct CliError {
 }
 
 impl CliError {
-    pub fn new(status: ExitStatus, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: ExitStatus, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
 
-    pub fn failed(message: impl Into<String>) -> Self {
+    pub(super) fn failed(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Failed, message)
     }
 
-    pub fn usage(message: impl Into<String>) -> Self {
+    pub(super) fn usage(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Usage, message)
     }
 
-    pub fn needs_approval(message: impl Into<String>) -> Self {
+    pub(super) fn needs_approval(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::NeedsApproval, message)
     }
 
-    pub fn denied(message: impl Into<String>) -> Self {
+    pub(super) fn denied(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Denied, message)
     }
 
-    pub fn limit(message: impl Into<String>) -> Self {
+    pub(super) fn limit(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Limit, message)
     }
 
-    pub fn unreachable(message: impl Into<String>) -> Self {
+    pub(super) fn unreachable(message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Unreachable, message)
     }
 
     /// Takes the message from `error` and the causes from all its sources.
-    pub fn from_error(status: ExitStatus, error: &dyn Error) -> Self {
+    pub(super) fn from_error(status: ExitStatus, error: &dyn Error) -> Self {
         let mut shown = Self::new(status, error.to_string());
         shown.causes.extend(error_causes(error));
         shown
     }
 
     #[must_use]
-    pub fn cause(mut self, cause: impl Into<String>) -> Self {
+    pub(super) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
     }
 
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
     /// Adds a hint if there is one.
     #[must_use]
-    pub fn maybe_hint(self, hint: Option<impl Into<String>>) -> Self {
+    pub(super) fn maybe_hint(self, hint: Option<impl Into<String>>) -> Self {
         match hint {
             Some(hint) => self.hint(hint),
             None => self,
         }
     }
 
-    pub fn exit_code(&self) -> ExitCode {
+    pub(super) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.status.code())
     }
 
@@ -132,7 +132,7 @@ impl CliError {
     /// # Errors
     ///
     /// Returns the error of `out`.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if self.status == ExitStatus::OutputClosed {
             return Ok(());
         }

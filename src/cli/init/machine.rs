@@ -5,12 +5,13 @@ use std::{io::Write, path::PathBuf};
 use kontekst_core::Environment;
 use kontekst_models::{Model, ModelCatalog, Room};
 use kontekst_provider::{
-    ModelSelector, ProviderError,
+    ProviderError,
     router::{Forecast, FoundServer, Router, find_servers},
 };
-use kontekst_store::config::{AgentConfig, Config, Home};
+use kontekst_store::config::{Config, Home};
 
 use crate::cli::{
+    default_agent::DefaultAgent,
     error::CliError,
     process_env::process_env,
     units::{self, counted},
@@ -35,8 +36,7 @@ impl Machine {
     /// Looks, and changes nothing. Takes about a second at most if no server answers slowly.
     pub(super) fn look(home: &Home, config: &Config, environment: &Environment) -> Result<Self, CliError> {
         let process = process_env(environment);
-        let agent = AgentConfig::load_default(home)?;
-        let (asked, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
+        let agent = DefaultAgent::load(home)?;
         let servers = find_servers(&process.ports);
         let router = Router::new(config, process);
         Ok(Self {
@@ -44,12 +44,8 @@ impl Machine {
             files: ModelCatalog::of_machine(config.model_dir.clone(), environment).list(),
             llama_server: router.llama_server(),
             room: Room::of_machine(&config.model_dir),
-            forecast: router.forecast(ModelSelector {
-                model: &asked,
-                endpoint: endpoint.as_deref(),
-                is_required: false,
-            }),
-            asked,
+            forecast: router.forecast(agent.selector()),
+            asked: agent.model,
         })
     }
 

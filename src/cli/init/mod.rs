@@ -2,7 +2,7 @@
 
 mod machine;
 
-use std::{fs::File, process::ExitCode};
+use std::{fs::File, io::Write as _, process::ExitCode};
 
 use kontekst_core::{Environment, error_chain};
 use kontekst_models::Offer;
@@ -13,8 +13,7 @@ use machine::Machine;
 use super::{
     error::{CliError, ExitStatus},
     models,
-    output::{Screen, print_status, to_stdout},
-    printable::printable,
+    output::{Screen, print_status, to_filtered_stdout},
     units,
     working_dir::short_dir,
     wrap::wrap,
@@ -98,10 +97,8 @@ pub(super) fn run(
 }
 
 fn say(text: &str) -> Result<ExitCode, CliError> {
-    to_stdout(|out, is_terminal| {
-        let text = if is_terminal { printable(text) } else { text.to_owned() };
-        Ok(writeln!(out, "{}", wrap(&text, Screen::of_stdout().width.unwrap_or(0)))?)
-    })
+    let width = Screen::of_stdout().width.unwrap_or(0);
+    to_filtered_stdout(|out| Ok(writeln!(out, "{}", wrap(text, width))?))
 }
 
 /// Writes config.toml and the agent `default` if they are not there. Returns true if it wrote one of them.
@@ -178,7 +175,6 @@ fn make_offer(
          uses it.",
         offer.title, offer.source, offer.licence
     ))?;
-    let agent = agents::DEFAULT.parse()?;
     if !machine.asked.is_empty() {
         let file = short_dir(&home.agents().join(agents::DEFAULT).join("config.toml"), home);
         say(&format!("{file}:\n-model = \"{}\"\n+model = (its file)", machine.asked))?;
@@ -205,10 +201,10 @@ fn make_offer(
         print_status(&format!("nothing was fetched; {later}"));
         return Ok(());
     }
-    models::fetch_and_use(offer.source, &agent, home, config, environment, proxy).map_err(|error| match error
-        .status
-    {
-        ExitStatus::Interrupted | ExitStatus::Terminated => error,
-        _ => error.hint(format!("once the hub can be reached, {later}")),
+    models::fetch_and_use(offer.source, home, config, environment, proxy).map_err(|error| {
+        match error.status {
+            ExitStatus::Interrupted | ExitStatus::Terminated => error,
+            _ => error.hint(format!("once the hub can be reached, {later}")),
+        }
     })
 }

@@ -12,7 +12,7 @@ use kontekst_store::{
     parked::{ParkedRun, ParkedRuns},
 };
 
-use crate::cli::{error::CliError, json::json_pretty, printable::printable, table::Table};
+use crate::cli::{error::CliError, json::print_json, printable::printable, table::Table, units::beginning};
 
 use super::shown_time;
 
@@ -22,14 +22,11 @@ const TEXT_WIDTH: usize = 60;
 pub(super) fn list(jobs: &Jobs, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let listed: Vec<_> = jobs.ids()?.into_iter().map(|id| (jobs.job(&id), id)).collect();
     if json {
-        let listed: Vec<Value> = listed
-            .iter()
-            .map(|(job, id)| match job {
-                Ok(job) => to_json(id, job, jobs),
-                Err(error) => json!({"id": id, "error": error.to_string()}),
-            })
-            .collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(listed)))?);
+        let listed = listed.iter().map(|(job, id)| match job {
+            Ok(job) => to_json(id, job, jobs),
+            Err(error) => json!({"id": id, "error": error.to_string()}),
+        });
+        return print_json(out, &listed.collect());
     }
     if listed.is_empty() {
         return Ok(writeln!(out, "No jobs. `kontekst every 1d \"…\"` makes one.")?);
@@ -75,17 +72,14 @@ pub(super) fn results(
     all.sort_by_key(|(_, result)| std::cmp::Reverse(result.started));
     all.truncate(limit);
     if json {
-        let all: Vec<Value> = all
-            .iter()
-            .map(|(id, result)| {
-                let mut value = json!(result);
-                (value["job"], value["ending"]) = (json!(id), json!(ending(result)));
-                let waits = parked.get(result.session.as_str()).filter(|_| needs_approval(result));
-                value["parked_run"] = json!(waits.map(|run| &run.id));
-                value
-            })
-            .collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(all)))?);
+        let all = all.iter().map(|(id, result)| {
+            let mut value = json!(result);
+            (value["job"], value["ending"]) = (json!(id), json!(ending(result)));
+            let waits = parked.get(result.session.as_str()).filter(|_| needs_approval(result));
+            value["parked_run"] = json!(waits.map(|run| &run.id));
+            value
+        });
+        return print_json(out, &all.collect());
     }
     if all.is_empty() {
         return Ok(writeln!(out, "No job has run yet. `kontekst jobs` shows when they do.")?);
@@ -145,12 +139,7 @@ fn reason(messages: &str) -> &str {
 
 /// Returns the first line of a text, cut to the width of a column.
 fn cut(text: &str) -> String {
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let mut cut: String = line.chars().take(TEXT_WIDTH).collect();
-    if cut.len() < line.len() {
-        cut.push('…');
-    }
-    cut
+    beginning(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default(), TEXT_WIDTH)
 }
 
 fn to_json(id: &Name, job: &Job, jobs: &Jobs) -> Value {

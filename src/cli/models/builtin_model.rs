@@ -8,8 +8,11 @@ use kontekst_provider::builtin;
 
 pub(super) use kontekst_provider::builtin::NAME;
 
+/// A model, and what its file says.
+pub(super) type ModelAndFacts = (Model, Result<ModelInfo, GgufError>);
+
 /// Returns the built-in model, or `None` if the program was built without it.
-pub(super) fn load() -> Option<(Model, Result<ModelInfo, GgufError>)> {
+pub(super) fn load() -> Option<ModelAndFacts> {
     let bytes = builtin::BYTES;
     let model = Model {
         origin: ModelOrigin::BuiltIn,

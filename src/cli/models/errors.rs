@@ -18,6 +18,11 @@ impl From<LinkError> for CliError {
     }
 }
 
+/// Returns the error for the name of a model that is not on this machine.
+pub(super) fn no_model(name: &str) -> CliError {
+    CliError::usage(format!("there is no model `{name}` on this machine"))
+}
+
 /// The most files that a hint lists.
 const MAX_LISTED: usize = 24;
 

@@ -9,11 +9,14 @@ use kontekst_models::{
     gguf::GgufError,
     pull::{self, Unfinished},
 };
-use kontekst_store::config::{AgentConfig, Config, Home, ProviderKind};
+use kontekst_store::config::{AgentConfig, Config, ProviderKind};
 
-use super::{builtin_model, sources::ModelSources};
+use super::{
+    builtin_model::{self, ModelAndFacts},
+    sources::ModelSources,
+};
 
-use crate::cli::{error::CliError, json::json_pretty, table::Table, units};
+use crate::cli::{error::CliError, json::print_json, table::Table, units};
 
 /// List the models on this machine; the default if no command is given
 ///
@@ -26,20 +29,17 @@ pub(super) struct Args {
     pub json: bool,
 }
 
-pub(super) fn run(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
+pub(super) fn run(args: &Args, sources: &ModelSources<'_>, out: &mut dyn Write) -> Result<(), CliError> {
+    let (home, config) = (sources.home, sources.config);
     let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
-    let on_disk = sources.places.list().into_iter().map(|model| (model.info(), model));
-    let models: Vec<(Model, Result<ModelInfo, GgufError>)> =
-        on_disk.map(|(facts, model)| (model, facts)).chain(builtin_model::load()).collect();
+    let on_disk = sources.places.list().into_iter().map(|model| {
+        let facts = model.info();
+        (model, facts)
+    });
+    let models: Vec<ModelAndFacts> = on_disk.chain(builtin_model::load()).collect();
     if args.json {
-        let models: Vec<Value> = models.iter().map(|(model, facts)| to_json(model, facts, &agents)).collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(models)))?);
+        let models = models.iter().map(|(model, facts)| to_json(model, facts, &agents));
+        return print_json(out, &models.collect());
     }
     if !models.is_empty() {
         table(&models, &agents).write(out)?;
@@ -79,11 +79,7 @@ fn describe_unfinished(part: &Unfinished) -> String {
 }
 
 /// Returns true if an agent needs a model file that is not there. At an endpoint, the model is only a name.
-fn lacks_its_model(
-    agent: &AgentConfig,
-    config: &Config,
-    models: &[(Model, Result<ModelInfo, GgufError>)],
-) -> bool {
+fn lacks_its_model(agent: &AgentConfig, config: &Config, models: &[ModelAndFacts]) -> bool {
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     !agent.model.is_empty() && !at_endpoint && !models.iter().any(|(model, _)| uses(agent, model))
 }
@@ -101,7 +97,7 @@ pub(super) fn agents_using<'a>(model: &Model, agents: &'a [AgentConfig]) -> Vec<
     agents.iter().filter(|agent| uses(agent, model)).map(|agent| agent.id.as_str()).collect()
 }
 
-fn table(models: &[(Model, Result<ModelInfo, GgufError>)], agents: &[AgentConfig]) -> Table<9> {
+fn table(models: &[ModelAndFacts], agents: &[AgentConfig]) -> Table<9> {
     let head = ["NAME", "SIZE", "QUANT", "ARCH", "PARAMS", "WINDOW", "WHERE", "RUNS IN", "AGENTS"];
     let mut table = Table::new(head);
     for (model, facts) in models {

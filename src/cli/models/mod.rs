@@ -17,11 +17,11 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use kontekst_core::{Environment, Name};
+use kontekst_core::Environment;
 use kontekst_store::config::{Config, Home, agents};
 use sources::ModelSources;
 
-use super::{error::CliError, output::to_stdout, printable::PrintableWriter};
+use super::{error::CliError, output::to_filtered_stdout};
 
 /// List, fetch, choose and measure models
 ///
@@ -63,29 +63,24 @@ pub(super) fn run(
     home.create()?;
     agents::create_default(home)?;
     let config = Config::load(home)?;
-    let sources = ModelSources::new(&config, environment, proxy);
+    let sources = ModelSources::new(home, &config, environment, proxy);
     match args.command.unwrap_or(Command::List(list::Args { json: args.json })) {
-        Command::List(args) => to_stdout(|out, is_terminal| {
-            list::run(&args, home, &config, &sources, &mut PrintableWriter::new(out, is_terminal))
-        }),
-        Command::Show(args) => to_stdout(|out, is_terminal| {
-            show::run(&args, home, &config, &sources, &mut PrintableWriter::new(out, is_terminal))
-        }),
-        Command::Pull(args) => pull::run(&args, home, &config, &sources),
-        Command::Use(args) => use_model::run(&args, home, &config, &sources),
-        Command::Remove(args) => remove::run(&args, home, &config, &sources),
-        Command::Check(args) => check::run(&args, home, &config, &sources, environment),
+        Command::List(args) => to_filtered_stdout(|out| list::run(&args, &sources, out)),
+        Command::Show(args) => to_filtered_stdout(|out| show::run(&args, &sources, out)),
+        Command::Pull(args) => pull::run(&args, &sources),
+        Command::Use(args) => use_model::run(&args, &sources),
+        Command::Remove(args) => remove::run(&args, &sources),
+        Command::Check(args) => check::run(&args, &sources, environment),
     }
 }
 
-/// Fetches a model from the hub and makes it the model of an agent. Shows the progress on stderr.
+/// Fetches a model from the hub and makes it the model of the agent `default`. Shows the progress on stderr.
 pub(super) fn fetch_and_use(
     source: &str,
-    agent: &Name,
     home: &Home,
     config: &Config,
     environment: &Environment,
     proxy: Option<ureq::Proxy>,
 ) -> Result<(), CliError> {
-    pull::fetch_and_use(source, agent, home, config, &ModelSources::new(config, environment, proxy))
+    pull::fetch_for_default_agent(source, &ModelSources::new(home, config, environment, proxy))
 }

@@ -10,7 +10,7 @@ use kontekst_models::{
     gguf::Header,
     pull::{self, Outcome, PullError, Source},
 };
-use kontekst_store::config::{AgentConfig, Config, Home, agents};
+use kontekst_store::config::{AgentConfig, agents};
 
 use super::{progress::DownloadProgress, signals::Signals, sources::ModelSources, use_model};
 
@@ -61,39 +61,27 @@ fn checksum(text: &str) -> Result<String, String> {
     if is_one { Ok(text.to_ascii_lowercase()) } else { Err("a SHA-256 is 64 hexadecimal digits".to_owned()) }
 }
 
-pub(super) fn run(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-) -> Result<ExitCode, CliError> {
-    let name = fetch(args, home, config, sources)?;
+pub(super) fn run(args: &Args, sources: &ModelSources<'_>) -> Result<ExitCode, CliError> {
+    let name = fetch(args, sources)?;
     to_stdout(|out, _| Ok(writeln!(out, "{name}")?))
 }
 
-/// Fetches a model and makes an agent use it.
-pub(super) fn fetch_and_use(
-    source: &str,
-    agent: &Name,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-) -> Result<(), CliError> {
-    let (source, agent) = (source.to_owned(), Some(agent.clone()));
-    fetch(&Args { source, into: None, sha256: None, agent, quiet: false }, home, config, sources)?;
-    Ok(())
+/// Fetches a model and makes the agent `default` use it.
+pub(super) fn fetch_for_default_agent(source: &str, sources: &ModelSources<'_>) -> Result<(), CliError> {
+    let (source, agent) = (source.to_owned(), Some(agents::DEFAULT.parse()?));
+    fetch(&Args { source, into: None, sha256: None, agent, quiet: false }, sources).map(drop)
 }
 
 /// Fetches a model and returns the name of its first file.
-fn fetch(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> Result<String, CliError> {
+fn fetch(args: &Args, sources: &ModelSources<'_>) -> Result<String, CliError> {
     let net = sources.net()?;
     // The agent is looked up before gigabytes are fetched for it.
-    let agent = args.agent.as_ref().map(|name| AgentConfig::load(home, name)).transpose()?;
+    let agent = args.agent.as_ref().map(|name| AgentConfig::load(sources.home, name)).transpose()?;
     let dir = match &args.into {
         Some(dir) => std::path::absolute(dir).map_err(|error| {
             CliError::usage(format!("`{}` is not a directory", dir.display())).cause(error.to_string())
         })?,
-        None => config.model_dir.clone(),
+        None => sources.config.model_dir.clone(),
     };
     let signals = Signals::listen()?;
     let failed = |error| pull_failed(error, &signals);
@@ -117,7 +105,7 @@ fn fetch(args: &Args, home: &Home, config: &Config, sources: &ModelSources) -> R
     }
     let name = &files[0].name;
     if let Some(agent) = agent {
-        use_model::set(home, &agent.id, name)?;
+        use_model::set(sources.home, &agent.id, name)?;
     } else if args.into.is_none() {
         print_status(&format!("run `kontekst models use {name}` to make it the model that answers"));
     }

@@ -3,9 +3,9 @@
 use std::{fs, process::ExitCode};
 
 use kontekst_models::{ModelOrigin, pull};
-use kontekst_store::config::{AgentConfig, Config, Home, PathContext as _};
+use kontekst_store::config::{AgentConfig, PathContext as _};
 
-use super::{list::agents_using, sources::ModelSources};
+use super::{errors::no_model, list::agents_using, sources::ModelSources};
 
 use crate::cli::{error::CliError, output::print_status, units, yes_or_no};
 
@@ -23,17 +23,13 @@ pub(super) struct Args {
     yes: bool,
 }
 
-pub(super) fn run(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, sources: &ModelSources<'_>) -> Result<ExitCode, CliError> {
     let model = sources.places.find(&args.name);
-    let part = pull::unfinished(&config.model_dir).into_iter().find(|part| part.answers_to(&args.name));
+    let part =
+        pull::unfinished(&sources.config.model_dir).into_iter().find(|part| part.answers_to(&args.name));
     let (name, bytes, files) = match (model, part) {
         (Some(model), _) if model.origin == ModelOrigin::ModelDir => {
-            let agents: Vec<AgentConfig> = AgentConfig::list(home).into_iter().flatten().collect();
+            let agents: Vec<AgentConfig> = AgentConfig::list(sources.home).into_iter().flatten().collect();
             for agent in agents_using(&model, &agents) {
                 print_status(&format!("agent {agent} uses {}", model.name));
             }
@@ -49,18 +45,13 @@ pub(super) fn run(
             .hint("remove it with that program"));
         }
         (None, None) => {
-            return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
-                .hint("run `kontekst models` to list the models"));
+            return Err(no_model(&args.name).hint("run `kontekst models` to list the models"));
         }
     };
     let question = format!("Delete {name} ({})? [y/N] ", units::bytes(bytes));
-    match args.yes.then_some(true).or_else(|| yes_or_no::ask(&question)) {
-        Some(true) => {}
-        Some(false) => {
-            print_status("nothing was deleted");
-            return Ok(ExitCode::SUCCESS);
-        }
-        None => return Err(CliError::usage("there is no terminal to ask on").hint("add --yes to delete it")),
+    if !args.yes && !yes_or_no::confirm_deletion(&question)? {
+        print_status("nothing was deleted");
+        return Ok(ExitCode::SUCCESS);
     }
     for file in files {
         fs::remove_file(&file).context(&file)?;

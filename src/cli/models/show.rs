@@ -6,19 +6,19 @@ use serde_json::json;
 
 use kontekst_core::ModelIdentity;
 use kontekst_models::{
-    Model, ModelCatalog, ModelInfo, ModelOrigin,
+    Model, ModelInfo, ModelOrigin,
     families::family_calling,
     memory::{Fitness, MemoryNeed, available_now, fitting_window},
     profile::Profile,
     template::TemplateSupport,
 };
-use kontekst_store::config::{AgentConfig, Config, Home};
+use kontekst_store::config::AgentConfig;
 
-use super::{builtin_model, list, profile_lines, sources::ModelSources};
+use super::{builtin_model, errors::no_model, list, profile_lines, sources::ModelSources};
 
 use crate::cli::{
     error::{CliError, ExitStatus},
-    json::json_pretty,
+    json::print_json,
     units,
 };
 
@@ -55,23 +55,22 @@ struct Memory {
     free: Option<u64>,
 }
 
-pub(super) fn run(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let shown = read(&args.name, home, config, sources)?;
+pub(super) fn run(args: &Args, sources: &ModelSources<'_>, out: &mut dyn Write) -> Result<(), CliError> {
+    let shown = read(&args.name, sources)?;
     if args.json { write_json(shown, out) } else { write_text(&shown, out) }
 }
 
-fn read(name: &str, home: &Home, config: &Config, sources: &ModelSources) -> Result<Shown, CliError> {
+fn read(name: &str, sources: &ModelSources<'_>) -> Result<Shown, CliError> {
+    let (home, config) = (sources.home, sources.config);
     let built_in = builtin_model::load().filter(|_| builtin_model::is_builtin_name(name));
     let (model, facts) = match built_in {
         Some(built_in) => built_in,
         None => {
-            let model = find(&sources.places, name)?;
+            let model = sources.places.find(name).ok_or_else(|| {
+                no_model(name).hint(
+                    "run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one",
+                )
+            })?;
             let facts = model.info();
             (model, facts)
         }
@@ -106,7 +105,7 @@ fn write_json(shown: Shown, out: &mut dyn Write) -> Result<(), CliError> {
     let mut json = list::to_json(&shown.model, &Ok(shown.facts), &shown.agents);
     json["memory"] = memory;
     json["profile"] = shown.profile.as_ref().map(profile_lines::to_json).into();
-    Ok(writeln!(out, "{}", json_pretty(&json))?)
+    print_json(out, &json)
 }
 
 fn write_text(shown: &Shown, out: &mut dyn Write) -> Result<(), CliError> {
@@ -154,7 +153,7 @@ fn write_text(shown: &Shown, out: &mut dyn Write) -> Result<(), CliError> {
         writeln!(out, "{:<14} {note}", "Note")?;
     }
     if matches!(model.origin, ModelOrigin::ModelDir | ModelOrigin::BuiltIn) {
-        writeln!(out, "\nIn an agent's config.toml:\n\n    model = {}\n", toml_text(&model.name))?;
+        writeln!(out, "\nIn an agent's config.toml:\n\n    model = {}\n", toml::Value::from(&*model.name))?;
         writeln!(out, "or `kontekst models use {}`", model.name)?;
     } else {
         writeln!(out, "\nTo use it: `kontekst models use {}` links to it in model_dir", model.name)?;
@@ -173,18 +172,6 @@ fn describe_profile(model: &Model, profile: Option<&Profile>) -> Vec<(&'static s
         }
         (None, None) => vec![("Best calls", "not known; `models check` finds out".to_owned())],
     }
-}
-
-/// Finds the model of that name.
-fn find(places: &ModelCatalog, name: &str) -> Result<Model, CliError> {
-    places.find(name).ok_or_else(|| {
-        CliError::usage(format!("there is no model `{name}` on this machine"))
-            .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
-    })
-}
-
-fn toml_text(text: &str) -> String {
-    toml::Value::from(text).to_string()
 }
 
 fn describe_template(template: Option<TemplateSupport>) -> String {

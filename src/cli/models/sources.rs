@@ -7,26 +7,35 @@ use kontekst_models::{
     ModelCatalog,
     pull::{DownloadConfig, Timing},
 };
-use kontekst_store::config::Config;
+use kontekst_store::config::{Config, Home};
 
 use crate::cli::error::CliError;
 
 /// The hub that is used if neither `KONTEKST_HUB` nor `HF_ENDPOINT` is set.
 const HUB: &str = "https://huggingface.co";
 
-/// The directories in which models are found, and the hub from which they are fetched.
-pub(super) struct ModelSources {
+/// The directories in which models are found, the hub from which they are fetched, and the configuration that names them.
+pub(super) struct ModelSources<'a> {
+    pub home: &'a Home,
+    pub config: &'a Config,
     pub places: ModelCatalog,
     hub: Option<String>,
     token: Option<String>,
     proxy: Option<ureq::Proxy>,
 }
 
-impl ModelSources {
+impl<'a> ModelSources<'a> {
     /// Takes the directories and the hub from the environment. An empty variable counts as absent.
-    pub(super) fn new(config: &Config, environment: &Environment, proxy: Option<ureq::Proxy>) -> Self {
+    pub(super) fn new(
+        home: &'a Home,
+        config: &'a Config,
+        environment: &Environment,
+        proxy: Option<ureq::Proxy>,
+    ) -> Self {
         let text = |name: &str| environment.text(name).filter(|value| !value.is_empty());
         Self {
+            home,
+            config,
             places: ModelCatalog::of_machine(config.model_dir.clone(), environment),
             hub: text("KONTEKST_HUB").or_else(|| text("HF_ENDPOINT")),
             token: text("HF_TOKEN").map(|token| token.trim().to_owned()),
@@ -62,8 +71,10 @@ mod tests {
 
     use super::*;
 
-    fn with(variables: &[(&str, &str)]) -> ModelSources {
-        ModelSources::new(&Config::default(), &variables.iter().copied().collect(), None)
+    fn with(variables: &[(&str, &str)]) -> ModelSources<'static> {
+        let home = Box::leak(Box::new(Home::find(Some("/h/.kontekst".into())).unwrap()));
+        let config = Box::leak(Box::new(Config::default()));
+        ModelSources::new(home, config, &variables.iter().copied().collect(), None)
     }
 
     #[test]

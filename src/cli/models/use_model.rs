@@ -4,11 +4,9 @@ use std::process::ExitCode;
 
 use kontekst_core::Name;
 use kontekst_models::{Model, ModelOrigin, selection};
-use kontekst_store::config::{
-    AgentConfig, Config, Home, ProviderKind, agents, edit::edit, inspect::FileKind,
-};
+use kontekst_store::config::{AgentConfig, Home, ProviderKind, agents, edit::edit, inspect::FileKind};
 
-use super::{builtin_model, show::unfit_for_agents, sources::ModelSources};
+use super::{builtin_model, errors::no_model, show::unfit_for_agents, sources::ModelSources};
 
 use crate::cli::{error::CliError, output::print_status};
 
@@ -35,12 +33,8 @@ pub(super) struct Args {
     anyway: bool,
 }
 
-pub(super) fn run(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, sources: &ModelSources<'_>) -> Result<ExitCode, CliError> {
+    let (home, config) = (sources.home, sources.config);
     let agent = AgentConfig::load(home, &args.agent)?;
     let at_endpoint = agent.endpoint.is_some() || config.provider == Some(ProviderKind::Endpoint);
     let is_builtin = builtin_model::is_builtin_name(&args.name);
@@ -71,7 +65,7 @@ pub(super) fn run(
         }
         None if at_endpoint || args.anyway || is_builtin => args.name.trim().to_owned(),
         None => {
-            return Err(CliError::usage(format!("there is no model `{}` on this machine", args.name))
+            return Err(no_model(&args.name)
                 .hint("run `kontekst models` to list the models, or `kontekst models pull ORG/NAME` to fetch one")
                 .hint("add --anyway if it is a name that your endpoint knows"));
         }
@@ -81,7 +75,7 @@ pub(super) fn run(
 }
 
 /// Finds the only model whose name starts with this text, whatever the case of its letters.
-fn find_by_beginning(name: &str, sources: &ModelSources) -> Result<Option<Model>, CliError> {
+fn find_by_beginning(name: &str, sources: &ModelSources<'_>) -> Result<Option<Model>, CliError> {
     let start = name.trim().to_lowercase();
     let mut found = sources.places.list();
     found.retain(|model| !start.is_empty() && model.name.to_lowercase().starts_with(&start));

@@ -8,9 +8,9 @@ use kontekst_tools::policy::{Decision, PolicyLayer, PolicyRule};
 
 use crate::cli::{
     error::{CliError, ExitStatus},
-    json::json_pretty,
-    output::to_stdout,
-    printable::{PrintableWriter, literal_line},
+    json::print_json,
+    output::to_filtered_stdout,
+    printable::literal_line,
 };
 
 use super::decision::{Decided, Decider};
@@ -18,14 +18,12 @@ use super::decision::{Decided, Decider};
 /// Prints the rules that count in the directory.
 pub(super) fn show(decider: &Decider, json: bool) -> Result<ExitCode, CliError> {
     decider.policy().with_layers(|layers| {
-        to_stdout(|out, is_terminal| {
+        to_filtered_stdout(|out| {
             if json {
-                let rules: Vec<Value> =
-                    layers.iter().flat_map(|layer| &layer.rules).map(rule_to_json).collect();
+                let rules: Value = layers.iter().flat_map(|layer| &layer.rules).map(rule_to_json).collect();
                 let shown = json!({"dir": decider.policy().dir(), "rules": rules});
-                return Ok(writeln!(out, "{}", json_pretty(&shown))?);
+                return print_json(out, &shown);
             }
-            let out = &mut PrintableWriter::new(out, is_terminal);
             let layers: Vec<&&PolicyLayer> = layers.iter().filter(|layer| !layer.rules.is_empty()).collect();
             if layers.is_empty() {
                 writeln!(out, "No rule is about {}.", literal_line(decider.policy().dir()))?;
@@ -66,15 +64,14 @@ fn rule_to_json(rule: &PolicyRule) -> Value {
 
 /// Prints a decision, and the rule that it follows from. The exit status says which decision it is.
 pub(super) fn decided(decided: &Decided, json: bool) -> Result<ExitCode, CliError> {
-    to_stdout(|out, is_terminal| {
+    to_filtered_stdout(|out| {
         let Decided { decision, rule, note } = decided;
         if json {
             let shown = json!({
                 "decision": decision.as_str(), "rule": rule.as_ref().map(rule_to_json), "note": note,
             });
-            return Ok(writeln!(out, "{}", json_pretty(&shown))?);
+            return print_json(out, &shown);
         }
-        let out = &mut PrintableWriter::new(out, is_terminal);
         writeln!(out, "{}", decision.as_str())?;
         if let Some(rule) = rule {
             writeln!(out, "  {}", literal_line(&rule.to_string()))?;

@@ -8,10 +8,7 @@ use kontekst_store::config::Home;
 use kontekst_tools::policy::{Expectation, expectations};
 
 use crate::cli::{
-    error::CliError,
-    json::json_pretty,
-    output::to_stdout,
-    printable::{PrintableWriter, literal_line},
+    error::CliError, json::print_json, output::to_filtered_stdout, printable::literal_line, units::counted,
 };
 
 use super::decision::{Decided, Decider};
@@ -33,13 +30,11 @@ pub(super) fn test(
             different.push((expectation, decided));
         }
     }
-    to_stdout(|out, is_terminal| {
+    to_filtered_stdout(|out| {
         if json {
-            let shown: Vec<Value> = different.iter().map(to_json).collect();
-            let shown = json!({"calls": expected.len(), "different": shown});
-            return Ok(writeln!(out, "{}", json_pretty(&shown))?);
+            let different: Value = different.iter().map(to_json).collect();
+            return print_json(out, &json!({"calls": expected.len(), "different": different}));
         }
-        let out = &mut PrintableWriter::new(out, is_terminal);
         for (expectation, decided) in &different {
             let Expectation { text, decision, line, .. } = expectation;
             let (expected, found) = (decision.as_str(), decided.decision.as_str());
@@ -52,8 +47,8 @@ pub(super) fn test(
             let reason = decided.rule.as_ref().map(ToString::to_string).or_else(|| decided.note.clone());
             writeln!(out, "  {}", literal_line(&reason.unwrap_or_default()))?;
         }
-        let calls = if expected.len() == 1 { "call" } else { "calls" };
-        writeln!(out, "{} {calls}, {} decided in another way", expected.len(), different.len())?;
+        let calls = counted(expected.len() as u64, "call");
+        writeln!(out, "{calls}, {} decided in another way", different.len())?;
         Ok(())
     })?;
     Ok(ExitCode::from(u8::from(!different.is_empty())))

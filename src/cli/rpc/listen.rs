@@ -14,13 +14,12 @@ use std::{
 
 use rustix::net::sockopt::socket_peercred;
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use kontekst_store::config::Home;
 
-use crate::client::{self, ClientError};
-
-use super::super::{error::CliError, printable::printable};
+use crate::{
+    cli::{error::CliError, printable::printable, signals::on_signal},
+    client,
+};
 
 /// Listens until a signal ends this process, and removes the socket file then. A file that stays behind after a crash is
 /// removed by the next process that listens there.
@@ -53,23 +52,11 @@ pub(super) fn listen(path: &Path, home: &Home) -> Result<ExitCode, CliError> {
 /// Removes the socket file and ends the process at the first SIGINT or SIGTERM.
 #[expect(clippy::exit, reason = "the other threads wait for editors")]
 fn remove_on_signal(path: &Path) -> Result<(), CliError> {
-    let runtime = client::runtime()?;
-    let entered = runtime.enter();
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ClientError::Runtime)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(ClientError::Runtime)?;
-    drop(entered);
     let path = path.to_owned();
-    thread::spawn(move || {
-        let number = runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
-            }
-        });
-        fs::remove_file(path).ok();
-        std::process::exit(128 + number);
-    });
-    Ok(())
+    on_signal(move |number| {
+        fs::remove_file(&path).ok();
+        std::process::exit(128 + i32::from(number));
+    })
 }
 
 /// Serves one editor. An error is reported on stderr and does not affect other editors.

@@ -120,7 +120,8 @@ pub(super) fn run(args: &Args, home: &Home, environment: &Environment) -> Result
     if let Some(schema) = whole_answer.as_ref().and_then(WholeAnswer::schema) {
         schema.clone_into(&mut start.answer_schema);
     }
-    let mut sender = RunSender::new(home, renderer, approver)?.with_timeout(args.timeout);
+    let mut sender = RunSender::new(home, renderer, approver)?;
+    sender.connection.timeout = args.timeout;
     let result = sender.send(&start).and_then(|ending| {
         let ending = corrected(&mut sender, whole_answer.as_ref(), ending, start, args.output.format())?;
         finish(&mut sender, whole_answer.as_ref(), &ending)
@@ -142,9 +143,9 @@ fn corrected(
     let Some(prompt) = correction.filter(|_| !completed.truncated && format != Format::StreamJson) else {
         return Ok(ending);
     };
-    let console = sender.renderer_mut().console();
+    let console = sender.connection.renderer.console();
     console.note(Verbosity::Normal, "the answer does not fit the schema; asking once more");
-    let session_id = sender.session().to_owned();
+    let session_id = sender.connection.session.clone();
     sender.send(&StartRunCommand {
         prompt,
         session_id,
@@ -161,9 +162,11 @@ fn finish(
     whole_answer: Option<&WholeAnswer>,
     ending: &Event,
 ) -> Result<ExitCode, CliError> {
-    let code = sender.exit_code(ending)?;
-    if let (Some(whole_answer), Event::Completed(completed), None) = (whole_answer, ending, sender.signal()) {
-        whole_answer.deliver(&completed.content, sender.renderer_mut())?;
+    let code = sender.connection.exit_code(ending)?;
+    if let (Some(whole_answer), Event::Completed(completed), None) =
+        (whole_answer, ending, sender.connection.signal)
+    {
+        whole_answer.deliver(&completed.content, &mut *sender.connection.renderer)?;
     }
     Ok(code)
 }

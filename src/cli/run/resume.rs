@@ -49,8 +49,8 @@ pub(in crate::cli) fn resume(
     approver.park_unasked(&mut start);
     let mut sender = RunSender::new(home, renderer, approver)?;
     let result = sender.send(&start).and_then(|ending| {
-        let code = sender.exit_code(&ending);
-        let changed = sender.unasked().and_then(|call| changed(call, parked));
+        let code = sender.connection.exit_code(&ending);
+        let changed = sender.connection.approver.unasked().and_then(|call| changed(call, parked));
         code.map_err(|error| changed.unwrap_or(error))
     });
     sender.exit(result)

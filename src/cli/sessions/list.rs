@@ -15,7 +15,7 @@ use kontekst_store::{
 
 use crate::cli::{
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::Screen,
     table::Table,
     units::{age, short_id},
@@ -44,9 +44,8 @@ pub(super) fn list(
     let hidden = total - listed.len();
     let overviews = sessions.overviews(&listed);
     if json {
-        let listed: Vec<Value> =
-            listed.iter().zip(&overviews).map(|(session, overview)| to_json(session, overview)).collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(listed)))?);
+        let listed = listed.iter().zip(&overviews).map(|(session, overview)| to_json(session, overview));
+        return print_json(out, &listed.collect());
     }
     if listed.is_empty() {
         return Ok(writeln!(out, "No sessions. `kontekst run \"…\"` starts one.")?);
@@ -66,10 +65,7 @@ pub(super) fn list(
             age(now, session.modified),
         ]);
     }
-    match screen.width {
-        Some(width) => table.write_within(width, FLEXIBLE, out)?,
-        None => table.write(out)?,
-    }
+    table.write_within(screen.width, FLEXIBLE, out)?;
     if hidden > 0 {
         writeln!(out, "\nNot listed: {hidden} of workers (--all).")?;
     }

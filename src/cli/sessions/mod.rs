@@ -59,7 +59,7 @@ use show::{Detail, Shown};
   kontekst sessions workers --watch
   kontekst sessions delete 0198c2 0198c3
   kontekst sessions set-agent coder")]
-pub struct Args {
+pub(super) struct Args {
     /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,

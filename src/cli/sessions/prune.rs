@@ -1,7 +1,7 @@
 //! `kontekst sessions prune`: deletes old conversations.
 
 use std::{
-    io::{self, IsTerminal as _, Write},
+    io::Write,
     time::{Duration, SystemTime},
 };
 
@@ -16,6 +16,7 @@ use super::delete::{Families, delete_family};
 use crate::cli::{
     error::CliError,
     units::{age, bytes, counted},
+    yes_or_no::confirm_deletion,
 };
 
 /// The sessions that are deleted, and the question before it.
@@ -57,7 +58,8 @@ pub(super) fn prune(
     if args.dry_run {
         return Ok(writeln!(out, "\nWould delete {all}.")?);
     }
-    if !args.yes && !confirmed(&all, out)? {
+    out.flush()?;
+    if !args.yes && !confirm_deletion(&format!("\nDelete {all}? This cannot be undone. [y/N] "))? {
         return Ok(writeln!(out, "nothing was deleted")?);
     }
     let side_files = sessions.side_files()?;
@@ -88,17 +90,4 @@ fn old_sessions<'a>(
         })
     })
     .collect()
-}
-
-fn confirmed(all: &str, out: &mut dyn Write) -> Result<bool, CliError> {
-    if !io::stdin().is_terminal() {
-        return Err(
-            CliError::usage("there is no terminal to ask on").hint("add --yes to delete without a question")
-        );
-    }
-    write!(out, "\nDelete {all}? This cannot be undone. [y/N] ")?;
-    out.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

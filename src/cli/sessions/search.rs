@@ -10,7 +10,7 @@ use super::list;
 
 use crate::cli::{
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::Screen,
     printable::literal_line,
     table::cut,
@@ -39,8 +39,8 @@ pub(super) fn search(
     let listed: Vec<_> = found.iter().map(|found| found.session.clone()).collect();
     let overviews = sessions.overviews(&listed);
     if json {
-        let all: Vec<Value> = found.iter().zip(&overviews).map(|(found, of)| to_json(found, of)).collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(all)))?);
+        let all = found.iter().zip(&overviews).map(|(found, of)| to_json(found, of));
+        return print_json(out, &all.collect());
     }
     if found.is_empty() {
         return Ok(writeln!(

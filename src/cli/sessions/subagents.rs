@@ -1,9 +1,6 @@
 //! `kontekst sessions workers`: the subagents that the runs of a session started. Users know them as workers.
 
-use std::{
-    io::{self, Write},
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
@@ -19,10 +16,10 @@ use crate::{
     cli::{
         error::CliError,
         event_json,
-        json::{json_line, json_pretty},
+        json::{json_line, print_json},
         subagent_names::{SubagentNames, excerpt},
         table::Table,
-        units::age,
+        units::age_since,
     },
     client::{self, ClientError},
 };
@@ -73,13 +70,11 @@ pub(super) fn state(worker: &SubagentSummary) -> &'static str {
 
 pub(super) fn list(workers: &[SubagentSummary], json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        let workers: Vec<Value> = workers.iter().map(to_json).collect();
-        return Ok(writeln!(out, "{}", json_pretty(&Value::from(workers)))?);
+        return print_json(out, &workers.iter().map(to_json).collect());
     }
     if workers.is_empty() {
         return Ok(writeln!(out, "No workers. `kontekst run --workers \"…\"` lets the model start some.")?);
     }
-    let now = SystemTime::now();
     let mut table = Table::new(["WORKER", "AGENT", "STATE", "TURNS", "CALLS", "STARTED", "TASK"]);
     for worker in workers {
         table.row([
@@ -88,7 +83,7 @@ pub(super) fn list(workers: &[SubagentSummary], json: bool, out: &mut dyn Write)
             state(worker).to_owned(),
             worker.turns.to_string(),
             worker.tool_calls.to_string(),
-            age(now, UNIX_EPOCH + Duration::from_millis(worker.started)),
+            age_since(worker.started),
             excerpt(&worker.prompt),
         ]);
     }

@@ -7,18 +7,15 @@ use std::{
 };
 
 use kontekst_core::{Environment, SessionId};
-use kontekst_provider::{
-    ModelSelector,
-    router::{Forecast, Router},
-};
+use kontekst_provider::router::{Forecast, Router};
 use kontekst_store::{
-    config::{AgentConfig, Config, Home},
+    config::{Config, Home},
     sessions::Sessions,
 };
 
 use crate::cli::{
-    completions::Shell, error::CliError, markdown::first_code_block, output::to_stdout, printable::printable,
-    process_env::process_env,
+    completions::Shell, default_agent::DefaultAgent, error::CliError, markdown::first_code_block,
+    output::to_stdout, printable::printable, process_env::process_env,
 };
 
 /// The longest line that is sent, in bytes.
@@ -69,11 +66,9 @@ pub(in crate::cli) fn propose_line(
 /// Returns true if only the model in this program would answer. It declines such requests.
 fn is_built_in(home: &Home, environment: &Environment) -> bool {
     let Ok(config) = Config::read(home) else { return false };
-    let agent = AgentConfig::load_default(home).ok().flatten();
-    let (model, endpoint) = agent.map(|agent| (agent.model, agent.endpoint)).unwrap_or_default();
-    let wanted = ModelSelector { model: &model, endpoint: endpoint.as_deref(), is_required: false };
+    let agent = DefaultAgent::load(home).unwrap_or_default();
     let router = Router::new(&config, process_env(environment));
-    matches!(router.forecast(wanted), Ok(Forecast::BuiltIn { .. }))
+    matches!(router.forecast(agent.selector()), Ok(Forecast::BuiltIn { .. }))
 }
 
 /// Asks the model in a session of its own, which is deleted after it, so that the active session stays what it is. Returns

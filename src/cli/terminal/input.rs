@@ -1,6 +1,6 @@
 //! Reads characters and pasted texts from the bytes that a terminal sends.
 
-use crate::cli::printable::Printable;
+use crate::cli::{printable::Printable, utf8_stream::Utf8Stream};
 
 /// The marks of a terminal around a pasted text.
 const PASTE_START: &str = "\x1b[200~";
@@ -19,8 +19,7 @@ pub(in crate::cli) enum Input {
 /// The bytes that a terminal sends, in pieces that end anywhere. Those that are no UTF-8 become U+FFFD.
 #[derive(Default)]
 pub(in crate::cli) struct TerminalInput {
-    /// The first bytes of a character.
-    incomplete: Vec<u8>,
+    bytes: Utf8Stream,
     /// The part of a mark that came last.
     mark: String,
     /// Takes the sequences out of the text that is being pasted.
@@ -32,27 +31,14 @@ pub(in crate::cli) struct TerminalInput {
 impl TerminalInput {
     /// Reads the next bytes.
     pub(in crate::cli) fn read(&mut self, bytes: &[u8]) -> Vec<Input> {
-        self.incomplete.extend_from_slice(bytes);
-        let bytes = std::mem::take(&mut self.incomplete);
         let mut inputs = Vec::new();
-        let mut read = 0;
-        for chunk in bytes.utf8_chunks() {
-            chunk.valid().chars().for_each(|c| self.take(c, &mut inputs));
-            read += chunk.valid().len();
-            let is_beginning =
-                read + chunk.invalid().len() == bytes.len() && begins_character(chunk.invalid());
-            if !chunk.invalid().is_empty() && !is_beginning {
-                read += chunk.invalid().len();
-                self.take(char::REPLACEMENT_CHARACTER, &mut inputs);
-            }
-        }
-        self.incomplete = bytes[read..].to_vec();
+        self.bytes.push(bytes).chars().for_each(|c| self.take(c, &mut inputs));
         inputs
     }
 
     /// Returns true if the rest of a pasted text or of a character has not come.
     pub(super) fn is_incomplete(&self) -> bool {
-        self.paste.is_some() || !self.incomplete.is_empty()
+        self.paste.is_some() || self.bytes.is_incomplete()
     }
 
     fn take(&mut self, c: char, inputs: &mut Vec<Input>) {
@@ -90,11 +76,6 @@ impl TerminalInput {
         }
         is_at_mark
     }
-}
-
-/// Returns true if more bytes can make a character of these.
-fn begins_character(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod whole_lines;
 
 pub(super) use input::{Input, PASTE_END, TerminalInput};
 pub(super) use keyboard::Keyboard;
-pub(super) use mode::TerminalMode;
+pub(super) use mode::{DO_NOT_MARK_PASTE, MARK_PASTE, TerminalMode};
 pub(super) use screen_row::ScreenRow;
 pub(super) use type_ahead::{PROMPT, TypeAhead};
 pub(super) use whole_lines::WholeLines;

@@ -12,6 +12,10 @@ use rustix::{
     termios::{InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr},
 };
 
+/// Has the terminal mark the beginning and the end of what is pasted, or not.
+pub(in crate::cli) const MARK_PASTE: &str = "\x1b[?2004h";
+pub(in crate::cli) const DO_NOT_MARK_PASTE: &str = "\x1b[?2004l";
+
 /// The controlling terminal, which keeps what is typed to itself until it is asked for. It has its usual modes again
 /// when this is dropped.
 pub(in crate::cli) struct TerminalMode {
@@ -79,7 +83,7 @@ impl TerminalMode {
 
     fn mark_paste(&self, is_on: bool) {
         if self.marks_paste.replace(is_on) != is_on {
-            let sequence = if is_on { "\x1b[?2004h" } else { "\x1b[?2004l" };
+            let sequence = if is_on { MARK_PASTE } else { DO_NOT_MARK_PASTE };
             // A terminal that takes no more output for now does without.
             (&self.terminal).write_all(sequence.as_bytes()).ok();
         }

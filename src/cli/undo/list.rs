@@ -1,9 +1,6 @@
 //! `kontekst undo --list`.
 
-use std::{
-    process::ExitCode,
-    time::{Duration, SystemTime},
-};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tonic::transport::Channel;
@@ -11,14 +8,14 @@ use tonic::transport::Channel;
 use kontekst_core::is_named_by;
 use kontekst_pb::{ChangedRun, ListChangedRunsRequest, undo_service_client::UndoServiceClient};
 
-use super::{age, failed};
+use super::failed;
 
 use crate::cli::{
     error::CliError,
-    json::json_pretty,
+    json::print_json,
     output::{Screen, to_stdout},
     table::Table,
-    units::short_id,
+    units::{age_since, short_id},
 };
 
 /// Asks for the runs that changed something in `dir`, or for all if it is empty.
@@ -53,17 +50,17 @@ pub(super) fn print(runs: &[ChangedRun], chosen: Option<&str>, json: bool) -> Re
         if json {
             let value = match chosen {
                 Some(run) => to_json(run),
-                None => json!({"runs": runs.iter().map(to_json).collect::<Vec<_>>()}),
+                None => json!({"runs": runs.iter().map(to_json).collect::<Value>()}),
             };
-            return Ok(writeln!(out, "{}", json_pretty(&value))?);
+            return print_json(out, &value);
         }
         match chosen {
             Some(run) => Ok(calls(run).write(out)?),
             None if runs.is_empty() => Ok(writeln!(out, "No run has changed anything in this directory.")?),
-            None => match Screen::of_stdout().width {
-                Some(width) => Ok(table(runs, true).write_within(width, FLEXIBLE, out)?),
-                None => Ok(table(runs, false).write(out)?),
-            },
+            None => {
+                let width = Screen::of_stdout().width;
+                Ok(table(runs, width.is_some()).write_within(width, FLEXIBLE, out)?)
+            }
         }
     })
 }
@@ -98,8 +95,7 @@ fn calls(run: &ChangedRun) -> Table<3> {
 
 /// Returns how long ago a run began.
 pub(super) fn age_of(run: &ChangedRun) -> String {
-    let since = Duration::from_millis(u64::try_from(run.at_unix_ms).unwrap_or(0));
-    age(SystemTime::now(), SystemTime::UNIX_EPOCH + since)
+    age_since(u64::try_from(run.at_unix_ms).unwrap_or(0))
 }
 
 fn to_json(run: &ChangedRun) -> Value {

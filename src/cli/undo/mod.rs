@@ -20,10 +20,10 @@ use kontekst_store::config::Home;
 
 use super::{
     error::{CliError, ExitStatus},
-    json::json_pretty,
-    output::to_stdout,
-    printable::{PrintableWriter, literal, literal_line},
-    units::age,
+    json::print_json,
+    output::to_filtered_stdout,
+    printable::{literal, literal_line},
+    units::counted,
     working_dir,
 };
 
@@ -92,7 +92,7 @@ pub(super) fn run(args: Args, home: &Home) -> Result<ExitCode, CliError> {
     let progress = Progress::new();
     let plan = runtime.block_on(fetch_plan(&mut service, target, &progress)).map_err(failed)?;
     if !args.json {
-        to_stdout(|out, is_terminal| show(&plan, &mut PrintableWriter::new(out, is_terminal)))?;
+        to_filtered_stdout(|out| show(&plan, out))?;
     }
     let restorable = plan.paths.iter().filter(|path| path.refused.is_empty()).count();
     if let Some(passed) = plan.passed_over.as_ref().filter(|_| args.yes) {
@@ -125,7 +125,7 @@ fn confirm(plan: &UndoPlan, restorable: usize, json: bool) -> Result<(), CliErro
         Some(false) => Err(CliError::denied("nothing was taken back")),
         None => {
             if json {
-                to_stdout(|out, _| Ok(writeln!(out, "{}", json_pretty(&to_json(plan, &[])))?))?;
+                to_filtered_stdout(|out| print_json(out, &to_json(plan, &[])))?;
             }
             Err(CliError::needs_approval("nothing was taken back, because there is no terminal to ask on")
                 .hint("add --yes to take it back without a question"))
@@ -250,19 +250,17 @@ fn title(run: &ChangedRun) -> String {
 
 /// Says what was done. Fails if a path was not restored.
 fn finish(plan: &UndoPlan, undone: &[UndonePath], json: bool) -> Result<ExitCode, CliError> {
-    let planned = plan.paths.iter().filter(|path| !path.refused.is_empty());
-    let refused: Vec<(&str, &str)> = if undone.is_empty() {
-        planned.map(|path| (&*path.path, &*path.refused)).collect()
+    let mut refused: Vec<(&str, &str)> = if undone.is_empty() {
+        plan.paths.iter().map(|path| (&*path.path, &*path.refused)).collect()
     } else {
-        let refused = undone.iter().filter(|path| !path.refused.is_empty());
-        refused.map(|path| (&*path.path, &*path.refused)).collect()
+        undone.iter().map(|path| (&*path.path, &*path.refused)).collect()
     };
+    refused.retain(|(_, reason)| !reason.is_empty());
     let restored = undone.iter().filter(|path| path.refused.is_empty() && !path.kept).count();
-    to_stdout(|out, is_terminal| {
+    to_filtered_stdout(|out| {
         if json {
-            return Ok(writeln!(out, "{}", json_pretty(&to_json(plan, undone)))?);
+            return print_json(out, &to_json(plan, undone));
         }
-        let mut out = PrintableWriter::new(out, is_terminal);
         for kept in undone.iter().filter(|path| path.kept) {
             writeln!(out, "kept {}: other files are in it", literal_line(&kept.path))?;
         }
@@ -281,7 +279,7 @@ fn finish(plan: &UndoPlan, undone: &[UndonePath], json: bool) -> Result<ExitCode
 }
 
 fn paths(count: usize) -> String {
-    if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
+    counted(count as u64, "path")
 }
 
 fn to_json(plan: &UndoPlan, undone: &[UndonePath]) -> Value {

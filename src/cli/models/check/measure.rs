@@ -62,6 +62,16 @@ pub(super) enum ToolCallCheck {
     Invalid(String),
 }
 
+impl ToolCallCheck {
+    /// Returns what is wrong with the call.
+    pub(super) fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Valid => None,
+            Self::Invalid(why) => Some(why),
+        }
+    }
+}
+
 /// Sends the requests one after another. A cancel ends this early, and what was not measured then is `None`.
 ///
 /// `nonce` makes the prompts new, so that no server has them in its cache. `step` is called with the name of

@@ -22,14 +22,14 @@ use super::{builtin_model, signals::Signals, sources::ModelSources};
 use crate::{
     cli::{
         error::{CliError, ExitStatus},
-        json::json_pretty,
+        json::print_json,
         output::{print_status, to_stdout},
         process_env::process_env,
         status::get_status,
     },
     client,
 };
-use measure::{Measurements, ToolCallCheck, measure};
+use measure::{Measurements, measure};
 use report::CheckReport;
 use trial::{Trial, try_ways};
 
@@ -78,12 +78,11 @@ struct Subject {
 
 pub(super) fn run(
     args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
+    sources: &ModelSources<'_>,
     environment: &Environment,
 ) -> Result<ExitCode, CliError> {
-    let subject = model_to_check(args, home, config, sources)?;
+    let home = sources.home;
+    let subject = model_to_check(args, sources)?;
     let signals = Signals::listen()?;
     if daemon_has_model_loaded(home) {
         print_status("note: the daemon has a model loaded, too, which slows this check down");
@@ -104,51 +103,43 @@ pub(super) fn run(
         Some(_) if endpoint.is_empty() => (&*subject.model, BUILTIN_ENGINE),
         Some(_) => (&*subject.model, &*endpoint),
     };
-    let CheckResult { measured, trial, window, took, .. } = &checked;
     let stored = store::store(home, &checked, &signals.cancel);
-    let report =
-        CheckReport { model, endpoint, window: *window, took: *took, measured, trial: *trial, stored };
-    let text = if args.json { format!("{}\n", json_pretty(&report.to_json())) } else { report.to_text() };
-    to_stdout(|out, _| Ok(out.write_all(text.as_bytes())?))?;
+    let report = CheckReport { model, endpoint, checked: &checked, stored };
+    to_stdout(|out, _| match args.json {
+        true => print_json(out, &report.to_json()),
+        false => Ok(out.write_all(report.to_text().as_bytes())?),
+    })?;
     verdict(&checked)
 }
 
-/// Returns success if one of the ways of calling tools works. Where no tasks were tried, one call decides.
+/// Returns success if one of the ways of calling tools works.
 fn verdict(checked: &CheckResult) -> Result<ExitCode, CliError> {
-    if let Some(trial) = checked.trial.filter(Trial::has_enough_tasks) {
-        return match trial.best {
-            Some(_) => Ok(ExitCode::SUCCESS),
-            None => Err(CliError::failed(format!(
-                "in none of the three ways of calling tools did the model solve more than {} of {} tasks",
-                trial.tasks.most_solved(),
-                trial.tasks.tried
-            ))
-            .hint(WITHOUT_TOOLS)),
-        };
-    }
-    match &checked.measured.tool_call {
-        Some(ToolCallCheck::Valid) => Ok(ExitCode::SUCCESS),
-        Some(ToolCallCheck::Invalid(why)) => {
-            Err(CliError::failed("the model did not call the tool that it was asked to call")
-                .cause(why)
-                .hint(WITHOUT_TOOLS))
+    let trial = checked.trial.filter(Trial::has_enough_tasks);
+    let error = match (trial, &checked.measured.tool_call) {
+        _ if checked.can_use_tools() == Some(true) => return Ok(ExitCode::SUCCESS),
+        (Some(Trial { tasks, .. }), _) => CliError::failed(format!(
+            "in none of the three ways of calling tools did the model solve more than {} of {} tasks",
+            tasks.most_solved(),
+            tasks.tried
+        )),
+        (None, Some(call)) => {
+            let error = CliError::failed("the model did not call the tool that it was asked to call");
+            call.problem().into_iter().fold(error, CliError::cause)
         }
-        None => Err(CliError::failed("a minute was not enough to check this model")
-            .hint("choose a smaller model, or one with fewer bits per parameter")),
-    }
+        (None, None) => {
+            return Err(CliError::failed("a minute was not enough to check this model")
+                .hint("choose a smaller model, or one with fewer bits per parameter"));
+        }
+    };
+    Err(error.hint(WITHOUT_TOOLS))
 }
 
 /// Finds the model and the settings that a run would use.
-fn model_to_check(
-    args: &Args,
-    home: &Home,
-    config: &Config,
-    sources: &ModelSources,
-) -> Result<Subject, CliError> {
-    let mut config = config.clone();
+fn model_to_check(args: &Args, sources: &ModelSources<'_>) -> Result<Subject, CliError> {
+    let mut config = sources.config.clone();
     let Some(name) = &args.name else {
         let name: Name = agents::DEFAULT.parse().expect("it is a valid name");
-        let agent = AgentConfig::load(home, &name)?;
+        let agent = AgentConfig::load(sources.home, &name)?;
         config.context_size = agent.context_size.or(config.context_size);
         return Ok(Subject { model: agent.model, config, endpoint: agent.endpoint });
     };
@@ -176,6 +167,16 @@ struct CheckResult {
     identity: Option<ModelIdentity>,
     window: Option<u32>,
     took: Duration,
+}
+
+impl CheckResult {
+    /// Returns true if one of the ways of calling tools works. Where no tasks were tried, one call decides.
+    fn can_use_tools(&self) -> Option<bool> {
+        match self.trial.filter(Trial::has_enough_tasks) {
+            Some(trial) => Some(trial.best.is_some()),
+            None => self.measured.tool_call.as_ref().map(|call| call.problem().is_none()),
+        }
+    }
 }
 
 fn check(

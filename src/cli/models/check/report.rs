@@ -1,14 +1,12 @@
 //! The report of `kontekst models check`, as text and as JSON.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use kontekst_models::profile::Calling;
 
 use super::{
+    CheckResult,
     measure::{CacheReuse, Measurements, ToolCallCheck},
-    trial::Trial,
 };
 
 use crate::cli::{models::profile_lines, printable::printable};
@@ -17,23 +15,19 @@ use crate::cli::{models::profile_lines, printable::printable};
 pub(super) struct CheckReport<'a> {
     pub model: &'a str,
     pub endpoint: &'a str,
-    pub window: Option<u32>,
-    pub took: Duration,
-    pub measured: &'a Measurements,
-    /// `None` if no tasks were tried.
-    pub trial: Option<Trial>,
+    pub checked: &'a CheckResult,
     /// Later runs use the result.
     pub stored: bool,
 }
 
 impl CheckReport<'_> {
     pub(super) fn to_json(&self) -> Value {
-        let measured = self.measured;
+        let CheckResult { measured, trial, window, took, .. } = self.checked;
         let rounded = |value: Option<f64>| value.map(|value| (value * 10.0).round() / 10.0);
         json!({
             "model": self.model,
             "endpoint": self.endpoint,
-            "window": self.window,
+            "window": window,
             "prompt_tokens": measured.prompt_tokens,
             "prefill_tokens_per_second": rounded(measured.prefill),
             "decode_tokens_per_second": rounded(measured.decode),
@@ -43,22 +37,19 @@ impl CheckReport<'_> {
             "cache_reuse": measured.cache.map(|cache| (cache.share() * 1000.0).round() / 1000.0),
             "tool_call_valid": measured.tool_call.as_ref().map(|call| *call == ToolCallCheck::Valid),
             "tool_call_prompted": measured.tool_call.as_ref().map(|_| measured.call_was_prompted),
-            "tool_call_problem": match &measured.tool_call {
-                Some(ToolCallCheck::Invalid(why)) => Some(why),
-                _ => None,
-            },
-            "tasks": self.trial.map(|trial| profile_lines::tasks_to_json(&trial.tasks)),
-            "calling": self.trial.and_then(|trial| trial.best).map(Calling::as_str),
-            "temperature": self.trial.and_then(|trial| trial.temperature),
-            "can_use_tools": self.can_use_tools(),
+            "tool_call_problem": measured.tool_call.as_ref().and_then(ToolCallCheck::problem),
+            "tasks": trial.map(|trial| profile_lines::tasks_to_json(&trial.tasks)),
+            "calling": trial.and_then(|trial| trial.best).map(Calling::as_str),
+            "temperature": trial.and_then(|trial| trial.temperature),
+            "can_use_tools": self.checked.can_use_tools(),
             "stored": self.stored,
-            "seconds": self.took.as_secs_f64(),
+            "seconds": took.as_secs_f64(),
             "verdict": self.verdict(),
         })
     }
 
     pub(super) fn to_text(&self) -> String {
-        let measured = self.measured;
+        let CheckResult { measured, trial, window, .. } = self.checked;
         let rate = |rate: Option<f64>| {
             rate.map_or_else(|| "not measured".to_owned(), |rate| format!("{rate:.1} tokens a second"))
         };
@@ -71,9 +62,8 @@ impl CheckReport<'_> {
             Some(ToolCallCheck::Valid) => "valid".to_owned(),
             Some(ToolCallCheck::Invalid(why)) => format!("invalid: {why}"),
         };
-        let window = self
-            .window
-            .map_or_else(|| "the server does not say".to_owned(), |window| format!("{window} tokens"));
+        let window =
+            window.map_or_else(|| "the server does not say".to_owned(), |window| format!("{window} tokens"));
         let reading = match measured.prompt_tokens {
             0 => rate(measured.prefill),
             read => format!("{} (of a prompt of {read})", rate(measured.prefill)),
@@ -99,7 +89,7 @@ impl CheckReport<'_> {
             ("Cache", describe_cache(measured.cache)),
             ("Tool call", call),
         ];
-        let trial = self.trial.map(|trial| {
+        let trial = trial.map(|trial| {
             let sampling = profile_lines::sampling(trial.temperature, trial.best, &trial.tasks);
             [("Best calls", profile_lines::calling(trial.best, &trial.tasks)), ("Sampling", sampling)]
         });
@@ -115,16 +105,8 @@ impl CheckReport<'_> {
         page
     }
 
-    /// Returns true if one of the ways of calling tools works. Where no tasks were tried, one call decides.
-    fn can_use_tools(&self) -> Option<bool> {
-        match self.trial.filter(Trial::has_enough_tasks) {
-            Some(trial) => Some(trial.best.is_some()),
-            None => self.measured.tool_call.as_ref().map(|call| *call == ToolCallCheck::Valid),
-        }
-    }
-
     fn verdict(&self) -> String {
-        verdict(self.measured, self.can_use_tools())
+        verdict(&self.checked.measured, self.checked.can_use_tools())
     }
 }
 
@@ -176,6 +158,8 @@ fn verdict(measured: &Measurements, can_use_tools: Option<bool>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

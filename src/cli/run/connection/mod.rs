@@ -1,19 +1,18 @@
 //! The connection to the daemon for one run: sends commands, shows events, and ends with an exit code.
 
+mod ending;
 mod sender;
 mod signals;
 mod unasked_call;
 
-use std::{
-    future::pending, io, os::unix::net::UnixStream, pin::pin, process::ExitCode, rc::Rc, time::Duration,
-};
+use std::{future::pending, io, os::unix::net::UnixStream, pin::pin, rc::Rc, time::Duration};
 
 use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::wrappers::ReceiverStream;
 
 use kontekst_pb::{
-    CancelRunCommand, ContextSnapshot, FailureKind, RunCancelledEvent, RunCommand, RunFailedEvent,
-    StartRunCommand, run_command::Command, run_event::Event,
+    CancelRunCommand, ContextSnapshot, RunCancelledEvent, RunCommand, StartRunCommand, run_command::Command,
+    run_event::Event,
 };
 
 use crate::{
@@ -21,7 +20,6 @@ use crate::{
         approver::Approver,
         error::CliError,
         terminal::{Keyboard, TerminalMode, TypeAhead},
-        units::uptime,
     },
     client::{self, ClientError},
 };
@@ -36,27 +34,27 @@ pub(super) use unasked_call::changed;
 const COMMAND_QUEUE: usize = 64;
 
 /// One run, as its client sees it.
-struct RunConnection {
-    renderer: Box<dyn Renderer>,
-    approver: Approver,
+pub(in crate::cli) struct RunConnection {
+    pub(in crate::cli::run) renderer: Box<dyn Renderer>,
+    pub(in crate::cli) approver: Approver,
     /// The modes of the terminal of a chat, which keeps what is typed during an answer. `None` in a command that shows one
     /// run.
-    mode: Option<Rc<TerminalMode>>,
+    pub(in crate::cli) mode: Option<Rc<TerminalMode>>,
     /// The text that was typed during answers and that no line has taken yet.
     type_ahead: TypeAhead,
     /// The session of the last run. Empty before the first one has started.
-    session: String,
+    pub(in crate::cli) session: String,
     /// The context after the last answer.
-    context: Option<ContextSnapshot>,
+    pub(in crate::cli) context: Option<ContextSnapshot>,
     /// The daemon has started the run. It must not be sent again then.
     has_started: bool,
     /// The longest time of a run.
-    timeout: Option<Duration>,
+    pub(in crate::cli::run) timeout: Option<Duration>,
     is_timed_out: bool,
     /// The reports that came while a question was on the terminal. They are shown after it.
     held: Vec<Event>,
     /// The number of the signal that asked for the end of the run.
-    signal: Option<u8>,
+    pub(in crate::cli) signal: Option<u8>,
 }
 
 /// The reason why the connection ended before the run did.
@@ -285,35 +283,6 @@ impl RunConnection {
         self.approver.close();
         first.then(|| vec![Command::Cancel(CancelRunCommand {})])
     }
-
-    /// Returns the exit code for the last event of the run.
-    fn exit_code(&self, last: &Event) -> Result<ExitCode, CliError> {
-        if let Some(number) = self.signal {
-            return Ok(ExitCode::from(128 + number));
-        }
-        if let (true, Some(timeout), Event::Cancelled(_)) = (self.is_timed_out, self.timeout, last) {
-            return Err(CliError::limit(format!(
-                "the run was stopped after {}",
-                uptime(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX))
-            ))
-            .hint("--timeout says how long a run may take"));
-        }
-        match last {
-            Event::Completed(completed) if completed.truncated => Err(CliError::limit(
-                "the answer was cut: it reached max_tokens or the end of the context window",
-            )
-            .hint("raise `max_tokens` of the agent or `context_size`, or ask the model to continue")),
-            Event::Completed(_) => Ok(ExitCode::SUCCESS),
-            Event::Cancelled(cancelled) if cancelled.denied => match self.approver.unasked() {
-                Some(call) => Err(unasked_call::error(call, &cancelled.parked_run_id)),
-                None => Err(CliError::denied("refused")),
-            },
-            Event::Cancelled(_) => Err(CliError::failed("the daemon cancelled the run")
-                .hint("it is probably stopping; run the command again")),
-            Event::Failed(failed) => Err(failure(failed)),
-            _ => Err(CliError::failed("the daemon stopped sending events before the run ended")),
-        }
-    }
 }
 
 /// Waits for this time, or for ever.
@@ -330,18 +299,4 @@ fn not_sent(error: ClientError) -> RunConnectionError {
         ClientError::Status(status) => (*status).into(),
         error => error.into(),
     }
-}
-
-fn failure(failed: &RunFailedEvent) -> CliError {
-    let error = match failed.kind() {
-        FailureKind::Request => CliError::usage(&failed.error),
-        FailureKind::Unreachable => CliError::unreachable(&failed.error),
-        FailureKind::Limit => CliError::limit(&failed.error),
-        FailureKind::Unspecified
-        | FailureKind::Model
-        | FailureKind::Check
-        | FailureKind::Storage
-        | FailureKind::Internal => CliError::failed(&failed.error),
-    };
-    error.maybe_hint((!failed.hint.is_empty()).then_some(&failed.hint))
 }

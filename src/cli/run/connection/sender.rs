@@ -1,10 +1,10 @@
 //! Sends runs to the daemon, one after another, each until its end.
 
-use std::{process::ExitCode, rc::Rc, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use tokio::{runtime::Runtime, time::timeout};
 
-use kontekst_pb::{ContextSnapshot, ProposedToolCall, StartRunCommand, run_event::Event};
+use kontekst_pb::{StartRunCommand, run_event::Event};
 use kontekst_store::config::Home;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         error::CliError,
         output::Verbosity,
         run::renderer::{Console, Renderer},
-        terminal::{Keyboard, TerminalMode, TypeAhead},
+        terminal::{Keyboard, TypeAhead},
     },
     client::{self, ClientError},
 };
@@ -30,8 +30,8 @@ const REST_OF_PASTE: Duration = Duration::from_millis(500);
 /// A client of the daemon that sends one run at a time.
 pub(in crate::cli) struct RunSender<'a> {
     home: &'a Home,
-    runtime: Runtime,
-    connection: RunConnection,
+    pub(in crate::cli) runtime: Runtime,
+    pub(in crate::cli) connection: RunConnection,
 }
 
 impl<'a> RunSender<'a> {
@@ -49,14 +49,8 @@ impl<'a> RunSender<'a> {
         Ok(Self { home, runtime: client::runtime()?, connection })
     }
 
-    /// Ends each run after this time.
-    pub(in crate::cli::run) fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.connection.timeout = timeout;
-        self
-    }
-
     /// Sends a run, shows its events and asks about its calls until it ends. Starts a daemon if none answers. Returns the
-    /// last event, which [`RunSender::exit_code`] judges.
+    /// last event, which [`RunConnection::exit_code`] judges.
     ///
     /// # Errors
     ///
@@ -99,25 +93,6 @@ impl<'a> RunSender<'a> {
         Ok(RunSignals::listen().map_err(ClientError::Runtime)?)
     }
 
-    /// Returns the exit code for the last event of the run that was sent last.
-    ///
-    /// # Errors
-    ///
-    /// The run did not do what it was asked to do.
-    pub(in crate::cli) fn exit_code(&self, ending: &Event) -> Result<ExitCode, CliError> {
-        self.connection.exit_code(ending)
-    }
-
-    /// Returns the call at which the run ended because nobody could be asked.
-    pub(in crate::cli::run) fn unasked(&self) -> Option<&ProposedToolCall> {
-        self.connection.approver.unasked()
-    }
-
-    /// Keeps the terminal in these modes, so that what is typed during an answer is shown and waits for the next prompt.
-    pub(in crate::cli) fn keep_typed(&mut self, mode: Rc<TerminalMode>) {
-        self.connection.mode = Some(mode);
-    }
-
     /// Returns what was typed during the answers so far and was not taken. Waits a moment for the rest of a pasted text.
     pub(in crate::cli) fn typed(&mut self) -> &mut TypeAhead {
         let RunConnection { mode, type_ahead, .. } = &mut self.connection;
@@ -150,34 +125,7 @@ impl<'a> RunSender<'a> {
         result.and_then(|code| Ok(printed.map(|()| code)?))
     }
 
-    pub(in crate::cli::run) fn renderer_mut(&mut self) -> &mut dyn Renderer {
-        &mut *self.connection.renderer
-    }
-
     fn console(&mut self) -> &mut Console {
         self.connection.renderer.console()
-    }
-
-    pub(in crate::cli) fn runtime(&self) -> &Runtime {
-        &self.runtime
-    }
-
-    pub(in crate::cli) fn approver_mut(&mut self) -> &mut Approver {
-        &mut self.connection.approver
-    }
-
-    /// Returns the session of the last run. Empty before the first one has started.
-    pub(in crate::cli) fn session(&self) -> &str {
-        &self.connection.session
-    }
-
-    /// Returns the context of the last answer.
-    pub(in crate::cli) fn context(&self) -> Option<&ContextSnapshot> {
-        self.connection.context.as_ref()
-    }
-
-    /// Returns the signal that interrupted the last run.
-    pub(in crate::cli) fn signal(&self) -> Option<u8> {
-        self.connection.signal
     }
 }

@@ -1,6 +1,6 @@
 //! The output of a running command, as lines for the terminal.
 
-use crate::cli::printable::printable;
+use crate::cli::{printable::printable, units::beginning};
 
 /// The number of lines of one call that are shown while it runs. The model reads the result of the call, not these lines.
 const MAX_LINES: usize = 40;
@@ -44,9 +44,7 @@ impl CommandOutput {
                 // A carriage return begins the line again, as a bar of progress does.
                 let line = line.trim_end_matches(['\n', '\r']);
                 let line = line.rsplit('\r').next().unwrap_or_default();
-                let cut: String = line.chars().take(MAX_CHARS).collect();
-                let mark = if cut.len() < line.len() { "…" } else { "" };
-                Some(format!("  {}{mark}", printable(&cut)))
+                Some(format!("  {}", printable(&beginning(line, MAX_CHARS))))
             }
             count if count == MAX_LINES + 1 => Some("  … more output is not shown".to_owned()),
             _ => None,

@@ -2,6 +2,8 @@
 
 use kontekst_pb::{RanCommand, RunFactsEvent};
 
+use crate::cli::units::beginning;
+
 /// The most files and the most command lines that are named.
 const NAMED: usize = 3;
 /// The longest beginning of a command line, in characters.
@@ -34,10 +36,7 @@ fn named<T>(items: &[T], name: impl Fn(&T) -> String) -> String {
 }
 
 fn command(command: &RanCommand) -> String {
-    let mut line: String = command.line.chars().take(MAX_LINE).collect();
-    if line.len() < command.line.len() {
-        line.push('…');
-    }
+    let line = beginning(&command.line, MAX_LINE);
     match command.exit_status {
         Some(status) => format!("`{line}` (exit status {status})"),
         None => format!("`{line}` (it did not end by itself)"),

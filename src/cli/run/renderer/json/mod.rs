@@ -47,7 +47,7 @@ impl Renderer for JsonRenderer {
     }
 
     fn finish(&mut self, error: Option<&CliError>, signal: Option<u8>) -> io::Result<()> {
-        let line = self.result.to_json_line(self.text.usage(), error, signal);
+        let line = self.result.finish(self.text.usage(), error, signal);
         self.console().print_line(&line)
     }
 }

@@ -179,13 +179,9 @@ impl RunResult {
         }
     }
 
-    /// Formats the run, which is over, as one line of JSON, safe for a terminal. `signal` is the one that has interrupted it.
-    pub(super) fn to_json_line(
-        &mut self,
-        usage: &Usage,
-        error: Option<&CliError>,
-        signal: Option<u8>,
-    ) -> String {
+    /// Takes notice of the end of the run, and formats all of it as one line of JSON, safe for a terminal. `signal` is the one
+    /// that has interrupted it.
+    pub(super) fn finish(&mut self, usage: &Usage, error: Option<&CliError>, signal: Option<u8>) -> String {
         self.exit_code = match (error, signal) {
             (Some(error), _) => error.status.code(),
             (None, Some(signal)) => 128 + signal,

@@ -2,7 +2,6 @@
 //! and elsewhere in a line every few seconds if the user wants to see everything. What is typed meanwhile in a chat is in
 //! that line instead.
 
-mod typed_line;
 mod wait;
 
 use std::{
@@ -10,16 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use unicode_width::UnicodeWidthStr as _;
+
 use kontekst_core::Environment;
 
 use crate::cli::{
     output::{Palette, Verbosity, columns},
-    table::cut,
+    table::{cut, cut_start},
+    terminal::PROMPT,
 };
 
 pub(super) use wait::Activity;
 
-use typed_line::TypedLine;
 use wait::Wait;
 
 /// A silence of the run is shown only if it is longer than this. A line that is wiped at once would flicker.
@@ -39,7 +40,10 @@ pub(in crate::cli::run) struct ProgressLine {
     silent_since: Instant,
     /// `None` while a question is asked or a tool runs.
     wait: Option<Wait>,
-    typed: TypedLine,
+    /// The text that somebody types, in one line that is printable.
+    typed: String,
+    /// The row of the answer above the typed text, to which the cursor goes back.
+    row_above: Option<String>,
     /// The time at which a line was drawn last.
     drawn: Option<Instant>,
     /// stderr ends in a progress line, which is wiped before the next output.
@@ -102,7 +106,8 @@ impl ProgressLine {
             palette,
             silent_since: now,
             wait: Some(Wait::new(Activity::Daemon, now)),
-            typed: TypedLine::default(),
+            typed: String::new(),
+            row_above: None,
             drawn: None,
             is_shown: false,
             in_middle_of_line: false,
@@ -172,7 +177,7 @@ impl ProgressLine {
         if text.is_empty() {
             self.clear();
         }
-        self.typed.set_text(text);
+        self.typed = text;
         self.draw_typed(row);
     }
 
@@ -191,7 +196,7 @@ impl ProgressLine {
     /// Forgets what the screen shows, because another program has written there.
     pub(super) fn forget_screen(&mut self) {
         self.is_shown = false;
-        self.typed.take_row();
+        self.row_above = None;
     }
 
     fn draw_typed(&mut self, row: &str) {
@@ -200,10 +205,14 @@ impl ProgressLine {
         }
         self.end_line();
         if !self.is_shown && !row.is_empty() {
-            self.typed.set_row(row);
+            self.row_above = Some(row.to_owned());
             write("\n");
         }
-        write(&self.typed.drawn(columns(io::stderr()), self.palette));
+        let columns = columns(io::stderr());
+        // The cursor has the last column.
+        let room = columns.saturating_sub(PROMPT.width() + 1);
+        let text = if columns == 0 { (&*self.typed).into() } else { cut_start(&self.typed, room) };
+        write(&format!("\r\x1b[K{}{text}", self.palette.bold(PROMPT)));
         self.is_shown = true;
     }
 
@@ -234,7 +243,7 @@ impl ProgressLine {
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             write("\r\x1b[K");
-            if let Some(row) = self.typed.take_row() {
+            if let Some(row) = self.row_above.take() {
                 write(&format!("\x1b[A\r{row}"));
             }
         }
