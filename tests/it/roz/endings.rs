@@ -29,8 +29,7 @@ async fn a_turn_that_is_cancelled_while_the_model_speaks() {
     let frames = client.finish_turn().await;
     assert_eq!(frame_names(&frames), ["idle", "cancelled"]);
     // The next turn is accepted, and its prompt has the cancelled one.
-    client.send_message("again").await;
-    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    assert_eq!(stop_reason(&client.turn("again").await), "end_turn");
     let prompt = daemon.prompt(1);
     assert!(
         prompt.contains(
@@ -54,8 +53,7 @@ async fn a_turn_that_is_cancelled_while_a_tool_runs() {
     client.send_result(&request, "late").await;
     assert_eq!(client.next_error().await, "no_active_turn");
     // The conversation has no call without a result.
-    client.send_message("again").await;
-    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    assert_eq!(stop_reason(&client.turn("again").await), "end_turn");
     let roles: Vec<_> = daemon.model.requests()[1].messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant, Role::User]);
 }
@@ -113,16 +111,14 @@ async fn a_failed_turn_is_one_error_and_the_session_goes_on() {
     for (prompt, code, retryable) in
         [("one", "model_error", true), ("two", "agent_error", false), ("three", "rate_limited", true)]
     {
-        client.send_message(prompt).await;
-        let frames = client.finish_turn().await;
+        let frames = client.turn(prompt).await;
         assert_eq!(stop_reason(&frames), code);
         let Some(Response::Error(error)) = frames.last() else { unreachable!() };
         assert_eq!(error.retryable, retryable, "{error:?}");
         assert!(frame_names(&frames).iter().any(|name| name.starts_with("idle")));
         client.ping().await;
     }
-    client.send_message("four").await;
-    assert_eq!(stop_reason(&client.finish_turn().await), "max_tokens");
+    assert_eq!(stop_reason(&client.turn("four").await), "max_tokens");
     // A turn that failed before any answer leaves nothing in the conversation, as at the published service.
     let prompt = daemon.prompt(4);
     assert!(prompt.ends_with("\n<user> four\n") && !prompt.contains("<user> one"), "{prompt}");
@@ -134,8 +130,7 @@ async fn an_empty_message_starts_no_turn() {
     let mut client = daemon.session([]).await;
     client.send_message("  ").await;
     assert_eq!(client.next_error().await, "invalid_argument");
-    client.send_message("go").await;
-    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    assert_eq!(stop_reason(&client.turn("go").await), "end_turn");
 }
 
 #[tokio::test(start_paused = true)]

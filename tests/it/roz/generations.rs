@@ -2,219 +2,69 @@
 
 use kontekst_pb::roz::SessionResponse;
 use kontekst_store::config::RozEvents;
-use prost::Message as _;
+use prost::{
+    Message as _,
+    encoding::{WireType, decode_key, decode_varint},
+};
 use serde_json::json;
 
 use super::{TestClient, TestDaemon, call_step, pure_tool};
 use crate::agent_core::scripted_provider::Step;
 
-/// The messages of the first generation as a client has them, reduced to the fields that are compared.
-mod first {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct SessionResponse {
-        #[prost(oneof = "Response", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
-        pub response: Option<Response>,
-    }
-    #[derive(Clone, PartialEq, prost::Oneof)]
-    pub(super) enum Response {
-        #[prost(message, tag = "1")]
-        SessionStarted(Started),
-        #[prost(message, tag = "2")]
-        TextDelta(Delta),
-        #[prost(message, tag = "3")]
-        ThinkingDelta(Delta),
-        #[prost(message, tag = "4")]
-        ToolRequest(Request),
-        #[prost(message, tag = "5")]
-        TurnComplete(Complete),
-        #[prost(message, tag = "6")]
-        Error(Error),
-        #[prost(message, tag = "7")]
-        Keepalive(()),
-        #[prost(message, tag = "8")]
-        Pong(()),
-        #[prost(message, tag = "9")]
-        ContextCompacted(()),
-        #[prost(message, tag = "10")]
-        PresenceHint(Presence),
-        #[prost(message, tag = "11")]
-        ActivityUpdate(Activity),
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Started {
-        #[prost(string, tag = "1")]
-        pub session_id: String,
-        #[prost(string, tag = "2")]
-        pub model: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Delta {
-        #[prost(string, tag = "1")]
-        pub message_id: String,
-        #[prost(string, tag = "2")]
-        pub content: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Request {
-        #[prost(string, tag = "1")]
-        pub tool_call_id: String,
-        #[prost(string, tag = "2")]
-        pub tool_name: String,
-        #[prost(uint32, tag = "4")]
-        pub timeout_ms: u32,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Complete {
-        #[prost(string, tag = "1")]
-        pub message_id: String,
-        #[prost(message, optional, tag = "2")]
-        pub usage: Option<Usage>,
-        #[prost(string, tag = "3")]
-        pub stop_reason: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Usage {
-        #[prost(uint32, tag = "1")]
-        pub input: u32,
-        #[prost(uint32, tag = "2")]
-        pub output: u32,
-        #[prost(uint32, tag = "3")]
-        pub cache_read: u32,
-        #[prost(uint32, tag = "4")]
-        pub cache_creation: u32,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Error {
-        #[prost(string, tag = "1")]
-        pub code: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Presence {
-        #[prost(string, tag = "1")]
-        pub level: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Activity {
-        #[prost(string, tag = "1")]
-        pub state: String,
-    }
+/// A message as it is on the wire. The numbers of its fields are what the clients of a generation know.
+#[derive(Clone, Copy)]
+struct Wire<'a>(&'a [u8]);
+
+/// The value of a field: a number, or the bytes of a text or of a message.
+#[derive(Clone, Copy)]
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
 }
 
-mod second {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct SessionResponse {
-        #[prost(oneof = "Response", tags = "7, 8, 19")]
-        pub response: Option<Response>,
+impl<'a> Wire<'a> {
+    fn fields(self) -> impl Iterator<Item = (u32, Field<'a>)> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            (!rest.is_empty()).then(|| {
+                let (number, kind) = decode_key(&mut rest).unwrap();
+                let value = decode_varint(&mut rest).unwrap();
+                match kind {
+                    WireType::Varint => (number, Field::Number(value)),
+                    WireType::LengthDelimited => {
+                        let (bytes, after) = rest.split_at(value.try_into().unwrap());
+                        rest = after;
+                        (number, Field::Bytes(bytes))
+                    }
+                    other => panic!("field {number} is {other:?}"),
+                }
+            })
+        })
     }
-    #[derive(Clone, PartialEq, prost::Oneof)]
-    pub(super) enum Response {
-        #[prost(message, tag = "7")]
-        Keepalive(()),
-        #[prost(message, tag = "8")]
-        Pong(()),
-        #[prost(message, tag = "19")]
-        SessionEvent(Envelope),
+
+    fn message(self, number: u32) -> Option<Self> {
+        self.fields().find_map(|(found, field)| match field {
+            Field::Bytes(bytes) if found == number => Some(Self(bytes)),
+            _ => None,
+        })
     }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Envelope {
-        #[prost(string, tag = "1")]
-        pub event_id: String,
-        #[prost(string, tag = "2")]
-        pub correlation_id: String,
-        #[prost(message, optional, tag = "4")]
-        pub timestamp: Option<prost_types::Timestamp>,
-        #[prost(string, tag = "5")]
-        pub event_type: String,
-        #[prost(oneof = "Typed", tags = "7, 8, 10, 11, 12, 14, 17, 18, 19, 20")]
-        pub typed: Option<Typed>,
+
+    fn text(self, number: u32) -> &'a str {
+        self.message(number).map_or("", |text| std::str::from_utf8(text.0).unwrap())
     }
-    #[derive(Clone, PartialEq, prost::Oneof)]
-    pub(super) enum Typed {
-        #[prost(message, tag = "7")]
-        SessionStarted(Started),
-        #[prost(message, tag = "8")]
-        SessionRejected(Rejected),
-        #[prost(message, tag = "10")]
-        TextDelta(Delta),
-        #[prost(message, tag = "11")]
-        ThinkingDelta(Delta),
-        #[prost(message, tag = "12")]
-        TurnFinished(Finished),
-        #[prost(message, tag = "14")]
-        ToolCallRequested(Request),
-        #[prost(message, tag = "17")]
-        ActivityChanged(Activity),
-        #[prost(message, tag = "18")]
-        PresenceHinted(Presence),
-        #[prost(message, tag = "19")]
-        TurnStarted(Turn),
-        #[prost(message, tag = "20")]
-        SessionCompleted(Completed),
+
+    fn number(self, number: u32) -> u64 {
+        self.fields()
+            .find_map(|(found, field)| match field {
+                Field::Number(value) if found == number => Some(value),
+                _ => None,
+            })
+            .unwrap_or(0)
     }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Started {
-        #[prost(string, tag = "1")]
-        pub session_id: String,
-        #[prost(string, tag = "2")]
-        pub mode: String,
-        #[prost(string, optional, tag = "4")]
-        pub model_name: Option<String>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Rejected {
-        #[prost(string, tag = "1")]
-        pub code: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Delta {
-        #[prost(string, tag = "1")]
-        pub content: String,
-        #[prost(string, optional, tag = "2")]
-        pub message_id: Option<String>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Finished {
-        #[prost(uint32, tag = "1")]
-        pub input: u32,
-        #[prost(uint32, tag = "2")]
-        pub output: u32,
-        #[prost(uint32, tag = "3")]
-        pub cache_creation: u32,
-        #[prost(uint32, tag = "4")]
-        pub cache_read: u32,
-        #[prost(string, tag = "5")]
-        pub stop_reason: String,
-        #[prost(string, optional, tag = "6")]
-        pub message_id: Option<String>,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Request {
-        #[prost(string, tag = "1")]
-        pub call_id: String,
-        #[prost(string, tag = "2")]
-        pub tool_name: String,
-        #[prost(uint32, tag = "4")]
-        pub timeout_ms: u32,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Activity {
-        #[prost(string, tag = "1")]
-        pub state: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Presence {
-        #[prost(string, tag = "1")]
-        pub level: String,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Turn {
-        #[prost(uint32, tag = "1")]
-        pub turn_index: u32,
-    }
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Completed {
-        #[prost(string, tag = "1")]
-        pub summary: String,
+
+    /// Returns the one of these fields that is there.
+    fn one_of(self, numbers: impl IntoIterator<Item = u32>) -> Option<(u32, Self)> {
+        numbers.into_iter().find_map(|number| Some((number, self.message(number)?)))
     }
 }
 
@@ -276,71 +126,68 @@ fn finished(frame: &SessionResponse) -> bool {
 }
 
 fn decode_first(frames: &[Vec<u8>]) -> Vec<String> {
-    use first::Response;
     let name = |bytes: &Vec<u8>| {
-        Some(match first::SessionResponse::decode(&bytes[..]).unwrap().response? {
-            Response::SessionStarted(started) => format!("started {}", started.model),
-            Response::TextDelta(delta) => format!("text {} {}", delta.message_id, delta.content),
-            Response::ThinkingDelta(delta) => format!("thinking {} {}", delta.message_id, delta.content),
-            Response::ToolRequest(request) => format!("request {} {}", request.tool_name, request.timeout_ms),
-            Response::TurnComplete(complete) => {
-                let usage = complete.usage.unwrap();
-                assert!(usage.input > 0 && usage.cache_creation == 0);
-                format!("complete {} {} {}", complete.message_id, complete.stop_reason, usage.output)
+        let (kind, message) = Wire(bytes).one_of(1..=11)?;
+        Some(match kind {
+            1 => format!("started {}", message.text(2)),
+            2 => format!("text {} {}", message.text(1), message.text(2)),
+            3 => format!("thinking {} {}", message.text(1), message.text(2)),
+            4 => format!("request {} {}", message.text(2), message.number(4)),
+            5 => {
+                let usage = message.message(2).unwrap();
+                assert!(usage.number(1) > 0 && usage.number(4) == 0);
+                format!("complete {} {} {}", message.text(1), message.text(3), usage.number(2))
             }
-            Response::Error(error) => format!("error {}", error.code),
-            Response::Keepalive(()) => "keepalive".to_owned(),
-            Response::Pong(()) => "pong".to_owned(),
-            Response::ContextCompacted(()) => "compacted".to_owned(),
-            Response::PresenceHint(hint) => format!("presence {}", hint.level),
-            Response::ActivityUpdate(update) => format!("activity {}", update.state),
+            6 => format!("error {}", message.text(1)),
+            7 => "keepalive".to_owned(),
+            8 => "pong".to_owned(),
+            9 => "compacted".to_owned(),
+            10 => format!("presence {}", message.text(1)),
+            _ => format!("activity {}", message.text(1)),
         })
     };
     frames.iter().filter_map(name).collect()
 }
 
+/// Returns the envelope of an event of the second generation.
+fn envelope(bytes: &[u8]) -> Option<Wire<'_>> {
+    Wire(bytes).message(19)
+}
+
 fn decode_second(frames: &[Vec<u8>]) -> Vec<String> {
-    use second::{Response, Typed};
     let name = |bytes: &Vec<u8>| {
-        let event = match second::SessionResponse::decode(&bytes[..]).unwrap().response? {
-            Response::Keepalive(()) => return Some("keepalive".to_owned()),
-            Response::Pong(()) => return Some("pong".to_owned()),
-            Response::SessionEvent(event) => event,
+        let Some(event) = envelope(bytes) else {
+            let (kind, _) = Wire(bytes).one_of([7, 8])?;
+            return Some(if kind == 7 { "keepalive".to_owned() } else { "pong".to_owned() });
         };
-        assert!(event.timestamp.is_some());
-        for id in [&event.event_id, &event.correlation_id] {
+        assert!(event.message(4).is_some(), "the time");
+        for id in [event.text(1), event.text(2)] {
             assert_eq!(uuid::Uuid::parse_str(id).unwrap().get_version_num(), 4);
         }
-        let event_type = event.event_type.clone();
-        let (kind, name) = match event.typed.unwrap() {
-            Typed::SessionStarted(started) => {
-                assert_eq!(started.mode, "local");
-                ("session_started", format!("started {}", started.model_name.unwrap()))
+        let (kind, typed) = event.one_of([7, 8, 10, 11, 12, 14, 17, 18, 19, 20]).unwrap();
+        let (event_type, name) = match kind {
+            7 => {
+                assert_eq!(typed.text(2), "local");
+                ("session_started", format!("started {}", typed.text(4)))
             }
-            Typed::SessionRejected(rejected) => ("session_rejected", format!("error {}", rejected.code)),
-            Typed::TextDelta(delta) => {
-                ("text_delta", format!("text {} {}", delta.message_id.unwrap(), delta.content))
-            }
-            Typed::ThinkingDelta(delta) => {
-                ("thinking_delta", format!("thinking {} {}", delta.message_id.unwrap(), delta.content))
-            }
-            Typed::TurnFinished(end) => {
-                assert!(end.input > 0 && end.cache_creation == 0);
-                let (id, stop, output) = (end.message_id.unwrap(), end.stop_reason, end.output);
+            8 => ("session_rejected", format!("error {}", typed.text(1))),
+            10 => ("text_delta", format!("text {} {}", typed.text(2), typed.text(1))),
+            11 => ("thinking_delta", format!("thinking {} {}", typed.text(2), typed.text(1))),
+            12 => {
+                assert!(typed.number(1) > 0 && typed.number(3) == 0);
+                let (id, stop, output) = (typed.text(6), typed.text(5), typed.number(2));
                 ("turn_finished", format!("complete {id} {stop} {output}"))
             }
-            Typed::ToolCallRequested(request) => {
-                ("tool_call_requested", format!("request {} {}", request.tool_name, request.timeout_ms))
-            }
-            Typed::ActivityChanged(activity) => {
-                let state = if activity.state == "planning" { "thinking" } else { &activity.state };
+            14 => ("tool_call_requested", format!("request {} {}", typed.text(2), typed.number(4))),
+            17 => {
+                let state = if typed.text(1) == "planning" { "thinking" } else { typed.text(1) };
                 ("activity_changed", format!("activity {state}"))
             }
-            Typed::PresenceHinted(hint) => ("presence_hint", format!("presence {}", hint.level)),
-            Typed::TurnStarted(turn) => ("turn_started", format!("turn {}", turn.turn_index)),
-            Typed::SessionCompleted(end) => ("session_completed", end.summary),
+            18 => ("presence_hint", format!("presence {}", typed.text(1))),
+            19 => ("turn_started", format!("turn {}", typed.number(1))),
+            _ => ("session_completed", typed.text(1).to_owned()),
         };
-        assert_eq!(event_type, kind);
+        assert_eq!(event.text(5), event_type);
         Some(name)
     };
     frames.iter().filter_map(name).collect()
@@ -371,15 +218,9 @@ async fn one_stream_serves_both_generations() {
     assert_eq!(second.pop().unwrap(), "session completed");
     assert_eq!(second, EXPECTED);
     // All events of the turn have the same correlation id, and no others have it.
-    let ids: Vec<String> = frames
-        .iter()
-        .filter_map(|bytes| match second::SessionResponse::decode(&bytes[..]).unwrap().response? {
-            second::Response::SessionEvent(event) => Some(event.correlation_id),
-            _ => None,
-        })
-        .collect();
-    let turn = &ids[2];
-    assert_eq!(ids.iter().filter(|id| *id == turn).count(), ids.len() - 3, "{ids:#?}");
+    let ids: Vec<&str> = frames.iter().filter_map(|bytes| Some(envelope(bytes)?.text(2))).collect();
+    let turn = ids[2];
+    assert_eq!(ids.iter().filter(|id| **id == turn).count(), ids.len() - 3, "{ids:#?}");
 }
 
 #[tokio::test]

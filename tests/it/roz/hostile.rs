@@ -27,8 +27,7 @@ async fn floods_of_tools_are_refused_and_change_nothing() {
     for _ in 0..(1000 - 255) {
         assert_eq!(client.next_error().await, "invalid_argument");
     }
-    client.send_message("go").await;
-    assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
+    assert_eq!(stop_reason(&client.turn("go").await), "end_turn");
     assert_eq!(daemon.offered(0).len(), 256);
 }
 
@@ -44,8 +43,7 @@ async fn a_flood_of_registrations_leaves_the_last() {
         };
         client.send(Request::RegisterTools(register)).await;
     }
-    client.send_message("go").await;
-    client.finish_turn().await;
+    client.turn("go").await;
     assert_eq!(daemon.offered(0), ["s__99999"]);
 }
 
@@ -167,6 +165,5 @@ async fn a_stalled_reader_is_disconnected_and_its_run_cancelled() {
     };
     assert_eq!(ended.unwrap_err().code(), tonic::Code::ResourceExhausted);
     let mut other = daemon.session([]).await;
-    other.send_message("go").await;
-    assert_eq!(stop_reason(&other.finish_turn().await), "end_turn");
+    assert_eq!(stop_reason(&other.turn("go").await), "end_turn");
 }

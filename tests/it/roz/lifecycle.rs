@@ -64,8 +64,7 @@ async fn a_session_of_two_turns_with_a_tool_and_its_end() {
     assert_eq!(request.tool_call_id, called.as_str());
 
     client.ping().await;
-    client.send_message("and now?").await;
-    let frames = client.finish_turn().await;
+    let frames = client.turn("and now?").await;
     assert_eq!(frame_names(&frames), ["full", "thinking Processing...", "text", "idle", "end_turn"]);
     let Some(Response::TurnComplete(complete)) = frames.last() else { unreachable!() };
     assert!(uuid::Uuid::parse_str(&complete.message_id).is_ok(), "made up: {}", complete.message_id);
@@ -87,8 +86,7 @@ async fn a_message_may_be_sent_before_session_started() {
     let daemon = TestDaemon::new([Step::Say("hello")]);
     let mut client = daemon.open().await;
     client.send(Request::Start(StartSession::default())).await;
-    client.send_message("hi").await;
-    assert_eq!((text(&client.finish_turn().await).as_str(), daemon.model.requests().len()), ("hello", 1));
+    assert_eq!((text(&client.turn("hi").await).as_str(), daemon.model.requests().len()), ("hello", 1));
 }
 
 #[tokio::test]
@@ -117,8 +115,7 @@ async fn the_prompt_is_the_agents_then_the_projects_then_the_messages() {
     assert!(!prompt.contains("[x]"));
 
     // The project context stays, and the context of the message does not.
-    client.send_message("and that?").await;
-    client.finish_turn().await;
+    client.turn("and that?").await;
     let prompt = daemon.prompt(1);
     assert!(prompt.contains("Project: second") && prompt.contains("<user> what is this?\n"), "{prompt}");
     assert!(!prompt.contains("fn main()"), "{prompt}");
@@ -180,11 +177,9 @@ async fn model_names_are_resolved() {
 async fn sessions_are_isolated_from_each_other() {
     let daemon = TestDaemon::new([Step::Say("one"), Step::Say("two")]);
     let mut first = daemon.session([sequential_tool("bash")]).await;
-    first.send_message("secret").await;
-    first.finish_turn().await;
+    first.turn("secret").await;
     let mut second = daemon.session([]).await;
-    second.send_message("hello").await;
-    second.finish_turn().await;
+    second.turn("hello").await;
     assert!(!daemon.prompt(1).contains("secret") && daemon.offered(1).is_empty());
     // No session is stored.
     assert_eq!(std::fs::read_dir(daemon.core.home().sessions()).unwrap().count(), 0);

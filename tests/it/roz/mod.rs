@@ -141,6 +141,12 @@ impl TestClient {
         self.send(Request::UserMessage(user(content))).await;
     }
 
+    /// Sends a message and returns the frames of its turn.
+    async fn turn(&mut self, content: &str) -> Vec<Response> {
+        self.send_message(content).await;
+        self.finish_turn().await
+    }
+
     async fn send_result(&self, request: &ToolRequest, result: &str) {
         self.send(Request::ToolResult(tool_result(&request.tool_call_id, result))).await;
     }

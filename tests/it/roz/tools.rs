@@ -1,14 +1,11 @@
 //! Tools that run at the client: the three ways to declare them, and what can happen to their calls.
 
 use kontekst_pb::roz::{
-    RegisterTools, ToolCategoryHint, ToolResult, UserMessage, session_request::Request,
-    session_response::Response,
+    RegisterTools, ToolResult, UserMessage, session_request::Request, session_response::Response,
 };
 use serde_json::json;
 
-use super::{
-    TestDaemon, call_step, frame_names, pure_tool, sequential_tool, stop_reason, tool, tool_result, user,
-};
+use super::{TestDaemon, call_step, frame_names, pure_tool, sequential_tool, stop_reason, tool_result, user};
 use crate::agent_core::scripted_provider::Step;
 
 fn register(source: &str, tools: &[&str], context: Option<&str>) -> Request {
@@ -23,29 +20,24 @@ fn register(source: &str, tools: &[&str], context: Option<&str>) -> Request {
 async fn tools_can_be_replaced_between_turns() {
     let daemon = TestDaemon::new((0..5).map(|_| Step::Say("ok")));
     let mut client = daemon.session([sequential_tool("bash")]).await;
-    client.send_message("1").await;
-    client.finish_turn().await;
+    client.turn("1").await;
     assert_eq!(daemon.offered(0), ["bash"]);
 
     client.send(register("sim", &["sim__go", "sim__stop"], Some("How to drive the simulator."))).await;
-    client.send_message("2").await;
-    client.finish_turn().await;
+    client.turn("2").await;
     assert_eq!(daemon.offered(1), ["bash", "sim__go", "sim__stop"]);
     assert!(daemon.prompt(1).contains("How to drive the simulator."));
 
-    client.send_message("3").await;
-    client.finish_turn().await;
+    client.turn("3").await;
     assert_eq!(daemon.offered(2), ["bash", "sim__go", "sim__stop"]);
     assert!(!daemon.prompt(2).contains("How to drive the simulator."), "read once: {}", daemon.prompt(2));
 
     client.send(register("sim", &[], None)).await;
-    client.send_message("4").await;
-    client.finish_turn().await;
+    client.turn("4").await;
     assert_eq!(daemon.offered(3), ["bash"]);
 
     client.send(register("", &["bash", "more"], None)).await;
-    client.send_message("5").await;
-    client.finish_turn().await;
+    client.turn("5").await;
     assert_eq!(daemon.offered(4), ["bash", "more"]);
 }
 
@@ -86,8 +78,7 @@ async fn tools_registered_during_a_turn_apply_to_the_next() {
     client.register_tools("late", vec![sequential_tool("late__one")]).await;
     client.send_result(&request, "ok").await;
     assert_eq!(stop_reason(&client.finish_turn().await), "end_turn");
-    client.send_message("go on").await;
-    client.finish_turn().await;
+    client.turn("go on").await;
     assert_eq!(daemon.offered(1), ["bash"]);
     assert_eq!(daemon.offered(2), ["bash", "late__one"]);
 }
@@ -203,21 +194,10 @@ async fn a_call_without_a_result_times_out_and_the_turn_continues() {
 async fn an_undeclared_tool_is_an_error_for_the_model_only() {
     let daemon = TestDaemon::new([call_step("format_disk", json!({})), Step::Say("sorry")]);
     let mut client = daemon.session([sequential_tool("bash")]).await;
-    client.send_message("go").await;
-    let frames = client.finish_turn().await;
+    let frames = client.turn("go").await;
     assert_eq!(stop_reason(&frames), "end_turn");
     assert!(!frame_names(&frames).iter().any(|name| name.starts_with("request")));
     assert!(daemon.prompt(1).contains("there is no tool `format_disk`"), "{}", daemon.prompt(1));
-}
-
-#[tokio::test]
-async fn sandboxed_tools_are_not_offered() {
-    let daemon = TestDaemon::new([Step::Say("ok")]);
-    let sandboxed = tool("execute_code", ToolCategoryHint::ToolCategoryCodeSandbox);
-    let mut client = daemon.session([sequential_tool("bash"), sandboxed]).await;
-    client.send_message("go").await;
-    client.finish_turn().await;
-    assert_eq!(daemon.offered(0), ["bash"]);
 }
 
 #[tokio::test]
