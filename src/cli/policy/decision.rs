@@ -1,6 +1,6 @@
 //! Decides what happens to a call in `kontekst run`.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const TOOLS_OF_FILES: [&str; 5] = ["read_file", "list_files", "search_files", "e
 /// Decides on calls in one directory.
 pub(super) struct Decider {
     work_dir: WorkDir,
-    policy: Policy,
+    policy: Arc<Policy>,
     /// `None` if this program cannot be found.
     runner: Option<CommandRunner>,
     config: Config,
@@ -55,7 +55,9 @@ impl Decider {
         caller: &Caller,
     ) -> Result<Self, CliError> {
         let work_dir = WorkDir::new(dir, home).map_err(|error| CliError::usage(error.to_string()))?;
-        let policy = Policy::load(home, &config.commands, &work_dir, caller)?;
+        let policy = Arc::new(Policy::load(home, &config.commands, &work_dir, caller)?);
+        // A command that reads what a rule withholds is one that asks.
+        let work_dir = work_dir.restricted(Arc::clone(&policy) as _);
         Ok(Self { work_dir, policy, runner, config: config.clone(), headless: caller.headless })
     }
 
@@ -123,7 +125,7 @@ impl Decider {
         let decision = if is_free { Decision::Allow } else { Decision::Ask };
         let by_default = match decision {
             Decision::Allow => "no rule is about it, and reading below the working directory is free",
-            _ if self.headless => "no rule is about it, and without a terminal that means no",
+            _ if self.headless => "no rule is about it, and without a terminal the run waits for a decision",
             _ => "no rule is about it",
         };
         Decided {

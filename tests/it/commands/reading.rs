@@ -57,17 +57,20 @@ fn other_lines_are_asked_about() {
 
 #[test]
 fn a_rule_or_the_network_brings_the_question_back() {
-    let asks = |flags: &[&str], policy: &str| {
-        let (_model, home) = home_with("sandbox = \"require\"\n", [command("ls -la"), Reply::text("done")]);
+    let asks = |line: &str, flags: &[&str], policy: &str| {
+        let (_model, home) = home_with("sandbox = \"require\"\n", [command(line), Reply::text("done")]);
+        fill(&home);
         home.write("policy.toml", policy);
         let run = home.run(&[&["run"][..], flags, &["go"]].concat());
-        let check = home.run(&["policy", "check", "run_command", "ls -la"]);
+        let check = home.run(&["policy", "check", "run_command", line]);
         (run.code, check.code)
     };
-    assert_eq!(asks(&[], ""), (0, 0));
-    assert_eq!(asks(&[], "ask = [\"run_command\"]"), (3, 3));
-    assert_eq!(asks(&[], "deny = [\"run_command(ls)\"]").1, 4);
-    assert_eq!(asks(&["--network"], "").0, 3);
+    assert_eq!(asks("ls -la", &[], ""), (0, 0));
+    assert_eq!(asks("ls -la", &[], "ask = [\"run_command\"]"), (3, 3));
+    assert_eq!(asks("ls -la", &[], "deny = [\"run_command(ls)\"]").1, 4);
+    assert_eq!(asks("ls -la", &["--network"], "").0, 3);
+    assert_eq!(asks("cat sub/b.txt", &[], "deny = [\"read_file(a.txt)\"]"), (0, 0));
+    assert_eq!(asks("cat sub/b.txt", &[], "deny = [\"read_file(sub/)\"]"), (3, 3));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn check_says_what_a_run_would_do_and_its_exit_status_says_it_too() {
         (
             &["--headless", "edit_file", "a.rs"],
             3,
-            "ask\n  no rule is about it, and without a terminal that means no\n".to_owned(),
+            "ask\n  no rule is about it, and without a terminal the run waits for a decision\n".to_owned(),
         ),
         (
             &["read_file", "a.rs"],

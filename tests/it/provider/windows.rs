@@ -280,7 +280,7 @@ fn llama_swap_tells_of_the_server_that_it_has_started() {
         ("/running", r#"{"running":[{"model":"m","state":"ready"}]}"#),
         ("/upstream/m/props", r#"{"default_generation_settings":{"n_ctx":1024},"total_slots":2}"#),
     ]);
-    assert_eq!(check(&fake, "m", Some(1024), "m").slots(), 2);
+    assert_eq!(check(&fake, "m", Some(1024), "m").capabilities().slots, 2);
     assert_eq!(fake.chats()[0]["cache_prompt"], true, "it is asked as llama.cpp is");
 }
 

@@ -16,7 +16,7 @@ pub use self::{
 };
 pub use super::process_env::ProcessEnv;
 use super::{
-    Backend, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,
+    Backend, ModelSelector, Models, NoServer, Progress, Provider, ProviderError, ServerStatus,
     builtin::{self, OpenModels},
     endpoint::Endpoint,
     failover::FailoverGroup,
@@ -55,6 +55,8 @@ pub struct Router {
     keys: HashMap<String, String>,
     /// The configuration names an endpoint.
     has_configured_endpoint: bool,
+    /// The endpoint is the one of a key without an address, so its server is used only if a found one would be.
+    is_fallback: bool,
     choice: ModelChoice,
     supervisor: Arc<Supervisor>,
     in_process: Arc<OpenModels>,
@@ -102,6 +104,7 @@ impl Router {
             has_configured_endpoint: !config.endpoints.is_empty()
                 || config.api_key_env.is_some()
                 || config.endpoint.as_deref().is_some_and(|named| named != FALLBACK_ENDPOINT),
+            is_fallback: config.endpoints.is_empty() && config.endpoint.is_none(),
             choice: ModelChoice::new(ModelCatalog::of_machine(
                 config.model_dir.clone(),
                 &process.environment,
@@ -117,11 +120,18 @@ impl Router {
     /// that the model names is not replaced by a server that has other models.
     fn endpoints_for(&self, model: &str, cancel: &Cancel) -> Arc<[Endpoint]> {
         if !self.endpoints.is_empty() {
-            return Arc::clone(&self.endpoints);
+            let is_refused = self.fallback_refusal().is_some();
+            return if is_refused { Arc::default() } else { Arc::clone(&self.endpoints) };
         }
         let is_file = has_model_file(&self.model_dir, model);
         let found = self.discovery.server(cancel).filter(|found| !is_file || found.may_serve(model));
         found.map(|found| found.endpoints).unwrap_or_default()
+    }
+
+    /// Returns why a key without an address is not sent to the server at the fallback, or `None` if it may be or nobody listens.
+    fn fallback_refusal(&self) -> Option<String> {
+        let is_used = self.is_fallback && !self.endpoints.is_empty();
+        is_used.then(server_owner::fallback_refusal).flatten()
     }
 
     /// Opens the model at an endpoint. Returns `None` if there is none.
@@ -131,11 +141,15 @@ impl Router {
         cancel: &Cancel,
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Option<Arc<dyn Provider>>, EndpointFailure> {
+        let failed = |endpoints, error| Err(EndpointFailure { endpoints, error });
+        if let Some(fact) = self.fallback_refusal() {
+            let hint = "set `endpoint` in config.toml to the address of your server".to_owned();
+            return failed(Arc::clone(&self.endpoints), ProviderError::NoServer(NoServer { fact, hint }));
+        }
         let endpoints = self.endpoints_for(model, cancel);
         if endpoints.is_empty() {
             return Ok(None);
         }
-        let failed = |endpoints, error| Err(EndpointFailure { endpoints, error });
         match Self::open_at(&endpoints, model, cancel, sink) {
             Ok(provider) => Ok(Some(provider)),
             Err(error @ ProviderError::Unreachable { .. }) if self.endpoints.is_empty() => {
@@ -319,7 +333,10 @@ impl Models for Router {
 
     fn status(&self) -> ServerStatus {
         let status = self.server_status();
-        let refusals = if self.endpoints.is_empty() { self.discovery.refusals() } else { Vec::new() };
+        let refusals = match self.endpoints.is_empty() {
+            true => self.discovery.refusals(),
+            false => self.fallback_refusal().into_iter().collect(),
+        };
         let warnings = status.warnings.iter().cloned().chain(refusals).collect();
         ServerStatus { warnings, ..status }
     }

@@ -1,6 +1,15 @@
 //! Decides by the user who runs a model server if it can be used although the configuration does not name it.
 
-use std::{net::SocketAddr, ops::RangeInclusive};
+use std::{
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream},
+    ops::RangeInclusive,
+    time::Duration,
+};
+
+/// The address of `FALLBACK_ENDPOINT`.
+const FALLBACK: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
+/// The time in which a server on this machine takes a connection, if there is one.
+const CONNECT: Duration = Duration::from_millis(500);
 
 /// The users of services. Source: `SYS_UID_MAX` in `login.defs(5)`, whose default is 999.
 const SYSTEM_USERS: RangeInclusive<u32> = 0..=999;
@@ -20,6 +29,12 @@ pub(super) fn refusal(server: SocketAddr) -> Option<String> {
     Some(format!(
         "the server at http://{server} is not used, because {why}; set `endpoint` to this address to use it"
     ))
+}
+
+/// Returns why the server at the fallback address must not be used. `None` also if nobody listens there.
+pub(super) fn fallback_refusal() -> Option<String> {
+    TcpStream::connect_timeout(&FALLBACK, CONNECT).ok()?;
+    refusal(FALLBACK)
 }
 
 /// Other systems do not say whose a socket is.

@@ -71,12 +71,7 @@ pub struct OpenedFile {
 ///
 /// Nothing is read for which a call of a tool would ask somebody: a directory or a file whose name says that it holds
 /// secrets or settings. Returns `None` for such a directory.
-pub fn opening(
-    work_dir: &WorkDir,
-    prompt: &Message,
-    max_bytes: usize,
-    cancel: &Cancel,
-) -> Option<Opening> {
+pub fn opening(work_dir: &WorkDir, prompt: &Message, max_bytes: usize, cancel: &Cancel) -> Option<Opening> {
     let (prompt, has_data) = (prompt.words(), prompt.data_bytes > 0);
     work_dir.run_sandboxed(|workspace| {
         if read_effect::of_directory(workspace) != Effect::Reads {
