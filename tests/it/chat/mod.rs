@@ -35,8 +35,7 @@ fn exchange(chat: &mut TerminalCommand, keys: &str, shown: &str) {
 #[track_caller]
 fn leave(mut chat: TerminalCommand) -> String {
     chat.type_keys("\x04");
-    let screen = chat.ends_with(0);
-    screen
+    chat.ends_with(0)
 }
 
 #[test]
