@@ -28,7 +28,7 @@ const MEMORY: u64 = 1 << 30;
 /// consist of tags take 160.
 const MEMORY_PER_BYTE: u64 = 200;
 
-/// The processor time. A page of 1 MB takes a tenth of a second.
+/// The processor time. A page of 1 MB takes a fifth of a second.
 const CPU_SECONDS: u64 = 5;
 
 /// The stack of the conversion, which calls itself for each element within another one.
@@ -73,31 +73,37 @@ pub(super) fn to_markdown(html: &str) -> String {
     let options = Options { ul_bullet_spacing: 1, ol_number_spacing: 1, ..Options::default() };
     let converter = HtmlToMarkdown::builder()
         .options(options)
-        .add_handler(vec!["a"], link)
-        .add_handler(vec!["img"], image)
-        .add_handler(vec!["table"], table::table)
+        .add_handler(vec!["a"], |handlers: &dyn Handlers, a: Element<'_>| {
+            Some(HandlerResult::from(link(handlers, &a)))
+        })
+        .add_handler(vec!["img"], |_: &dyn Handlers, img: Element<'_>| image(&img).map(HandlerResult::from))
+        .add_handler(vec!["table"], |handlers: &dyn Handlers, table: Element<'_>| {
+            Some(HandlerResult::from(table::table(handlers, table.node)))
+        })
         .build();
     let tree = converter.html_to_tree(html).expect("the page is in memory");
     shown::keep_what_is_shown(&tree);
-    shown::unescaped(&converter.tree_to_markdown(&tree))
+    let markdown = shown::unescaped(&converter.tree_to_markdown(&tree));
+    // The converter puts two spaces before a line break in a paragraph.
+    markdown.lines().map(|line| line.trim_end_matches(' ')).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns a link with its address, if it leads to another place and has a text.
-fn link(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+fn link(handlers: &dyn Handlers, element: &Element<'_>) -> String {
     let content = handlers.walk_children(element.node).content;
-    let href = attribute(&element, "href").unwrap_or_default();
+    let href = attribute(element, "href").unwrap_or_default();
     let scheme = href.split(':').next().unwrap_or_default().to_ascii_lowercase();
     let leads_on = !href.is_empty() && !href.starts_with('#') && scheme != "javascript" && scheme != "data";
     if !leads_on || content.trim().is_empty() {
-        return Some(content.into());
+        return content;
     }
-    Some(format!("[{content}]({href})").into())
+    format!("[{content}]({href})")
 }
 
 /// Returns the text that stands for an image.
-fn image(_: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
-    let text = attribute(&element, "alt").filter(|text| !text.is_empty())?;
-    Some(format!("[{text}]").into())
+fn image(element: &Element<'_>) -> Option<String> {
+    let text = attribute(element, "alt").filter(|text| !text.is_empty())?;
+    Some(format!("[{text}]"))
 }
 
 /// Returns the value of an attribute, without white space around it.

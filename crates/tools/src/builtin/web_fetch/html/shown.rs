@@ -1,4 +1,4 @@
-//! What is shown of a page, and as which characters.
+//! Takes what is hidden out of a page, and keeps the characters of its text as they are.
 
 use std::rc::Rc;
 

@@ -2,10 +2,7 @@
 
 use std::rc::Rc;
 
-use htmd::{
-    Element, Node,
-    element_handler::{HandlerResult, Handlers},
-};
+use htmd::{Node, element_handler::Handlers};
 use markup5ever_rcdom::NodeData;
 
 /// A line end within a paragraph, as the converter writes it.
@@ -13,9 +10,9 @@ const LINE_BREAK: &str = "  \n";
 
 /// Returns the rows of a table. The converter's own tables have no row headings, and columns as wide as their
 /// widest cell.
-pub(super) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+pub(super) fn table(handlers: &dyn Handlers, table: &Rc<Node>) -> String {
     let mut text = String::new();
-    for child in element.node.children.borrow().iter() {
+    for child in table.children.borrow().iter() {
         match tag(child) {
             "thead" | "tbody" | "tfoot" => {
                 child.children.borrow().iter().for_each(|row| add_row(&mut text, handlers, row));
@@ -23,7 +20,7 @@ pub(super) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<Han
             _ => add_row(&mut text, handlers, child),
         }
     }
-    Some(format!("\n\n{}\n\n", text.trim_matches('\n')).into())
+    format!("\n\n{}\n\n", text.trim_matches('\n'))
 }
 
 /// Adds a row, or the caption of the table.

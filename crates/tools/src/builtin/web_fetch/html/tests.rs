@@ -25,7 +25,7 @@ fn headings_paragraphs_and_links_are_shown() {
 
             One [link](https://x.example/a?b=1&c), **bold** and `let x`.
 
-            Two  
+            Two
             lines <tag> é😀
 
             * * *
@@ -53,7 +53,7 @@ fn lists_are_indented() {
 
             After
 
-            1. 
+            1.
             2. x"#]],
     );
 }
@@ -101,7 +101,7 @@ fn preformatted_text_and_quotes_keep_their_form() {
             }
 
             > q
-            > 
+            >
             > r *s*
 
             end"#]],
