@@ -67,10 +67,11 @@ async fn wait_for_results(run: &mut RunState, calls: &mut [ClientCall]) -> Resul
                 (timeout <= shortest)
                     .then(|| format!("the client gave no result within {} s", timeout.as_secs()))
             }),
-            command = run.io.next_command() => match command {
-                Some(Command::ToolResult { call, outcome }) => set_outcome(calls, &call, outcome),
-                _ => {}
-            },
+            command = run.io.next_command() => {
+                if let Some(Command::ToolResult { call, outcome }) = command {
+                    set_outcome(calls, &call, outcome);
+                }
+            }
         }
     }
 }
