@@ -6,14 +6,11 @@ use kontekst_agent::{
     AgentCore, Run, ToolOptions,
     protocol::{AfterDenial, Command, ProposedCall},
 };
-use kontekst_core::CallId;
+use kontekst_core::{CallId, ToolNature};
 use kontekst_store::config::{HttpApproval, HttpConfig};
 
 /// The time that a person has to decide. After that, the call is denied.
 const DECISION_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// The tools that change nothing and send nothing to another machine.
-const READ_ONLY_TOOLS: [&str; 3] = ["list_files", "read_file", "search_files"];
 
 /// Decides on the tool calls of one run.
 pub(super) struct Approver {
@@ -68,7 +65,7 @@ fn decision(policy: HttpApproval, call: &ProposedCall) -> Option<Command> {
     match (policy, call.caution.as_ref().or(call.asked_by.as_ref())) {
         (HttpApproval::Ask, _) => None,
         (_, Some(caution)) => denial(format!("automatic approval does not cover this: {caution}")),
-        (HttpApproval::ReadOnly, None) if !READ_ONLY_TOOLS.contains(&call.call.name.as_str()) => denial(
+        (HttpApproval::ReadOnly, None) if call.nature != ToolNature::Reads => denial(
             "only reading is allowed over HTTP; `approval` in [http] of config.toml decides".to_owned(),
         ),
         (HttpApproval::Auto | HttpApproval::ReadOnly, None) => Some(Command::Approve(call.call.id.clone())),
@@ -82,11 +79,12 @@ mod tests {
 
     use super::*;
 
-    fn call(name: &str, caution: Option<&str>) -> ProposedCall {
-        let call = ToolCall { id: CallId::new("c"), name: name.to_owned(), arguments: "{}".to_owned() };
+    fn call(nature: ToolNature, caution: Option<&str>) -> ProposedCall {
+        let call = ToolCall { id: CallId::new("c"), name: "f".to_owned(), arguments: "{}".to_owned() };
         ProposedCall {
             unchanged_since_parked: None,
             call,
+            nature,
             preview: String::new(),
             caution: caution.map(str::to_owned),
             effect: Effect::default(),
@@ -99,18 +97,18 @@ mod tests {
 
     #[test]
     fn each_policy_approves_only_its_calls() {
-        let approved = |policy, name, caution| {
-            decision(policy, &call(name, caution)).map(|command| matches!(command, Command::Approve(_)))
+        let approved = |policy, nature, caution| {
+            decision(policy, &call(nature, caution)).map(|command| matches!(command, Command::Approve(_)))
         };
         for (policy, read, write) in
             [(HttpApproval::Auto, Some(true), Some(true)), (HttpApproval::ReadOnly, Some(true), Some(false))]
         {
-            assert_eq!(approved(policy, "read_file", None), read);
-            assert_eq!(approved(policy, "write_file", None), write);
-            assert_eq!(approved(policy, "web_fetch", None), write);
-            assert_eq!(approved(policy, "write_file", Some("runs code")), Some(false));
-            assert_eq!(approved(policy, "read_file", Some("odd")), Some(false));
+            assert_eq!(approved(policy, ToolNature::Reads, None), read);
+            assert_eq!(approved(policy, ToolNature::Changes, None), write);
+            assert_eq!(approved(policy, ToolNature::Fetches, None), write);
+            assert_eq!(approved(policy, ToolNature::Changes, Some("runs code")), Some(false));
+            assert_eq!(approved(policy, ToolNature::Reads, Some("odd")), Some(false));
         }
-        assert_eq!(approved(HttpApproval::Ask, "read_file", None), None);
+        assert_eq!(approved(HttpApproval::Ask, ToolNature::Reads, None), None);
     }
 }

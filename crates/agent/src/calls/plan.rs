@@ -58,10 +58,11 @@ pub(super) enum CallGroup {
 impl PlannedCall {
     /// Returns the proposal of a call that needs an approval.
     pub(super) fn proposed(&self) -> Option<ProposedCall> {
-        let CallPlan::Daemon(DaemonCall { proposal, verdict, .. }) = &self.plan else { return None };
+        let CallPlan::Daemon(DaemonCall { tool, proposal, verdict, .. }) = &self.plan else { return None };
         let asked_by = verdict.reason();
         self.needs_approval().then(|| ProposedCall {
             call: self.call.clone(),
+            nature: tool.def().nature,
             preview: proposal.preview.clone(),
             caution: proposal.caution.clone(),
             effect: match &proposal.effect {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 pub use kontekst_core::RunFacts;
-use kontekst_core::{CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolOutcome, error_chain, io_hint};
+use kontekst_core::{
+    CallId, ContextSnapshot, RunId, SessionId, ToolCall, ToolNature, ToolOutcome, error_chain, io_hint,
+};
 use kontekst_provider::Progress;
 use kontekst_store::subagent_log::SubagentEvent;
 use kontekst_tools::{CommandPreview, Effect};
@@ -166,6 +168,8 @@ pub struct CheckReport {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProposedCall {
     pub call: ToolCall,
+    /// What the tool does.
+    pub nature: ToolNature,
     pub preview: String,
     pub caution: Option<String>,
     pub effect: Effect,

@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use kontekst_agent::protocol::{AfterDenial, Command, Decision, ProposedCall};
-use kontekst_core::{CallId, ToolOutcome};
+use kontekst_core::{CallId, ToolNature, ToolOutcome};
 use kontekst_tools::{Change, Effect, builtin::RUN_COMMAND};
 
 use super::{
@@ -47,14 +47,14 @@ impl FixTask {
         proposed: ProposedCall,
         run: &mut FileRun<'_>,
     ) -> Result<Option<Command>, Stop> {
-        let ProposedCall { call, caution, asked_by, effect, .. } = proposed;
+        let ProposedCall { call, nature, caution, asked_by, effect, .. } = proposed;
         let verdict = match effect {
             Effect::Change(change) if change.old.as_deref() == Some(change.new.as_bytes()) => {
                 return Ok(Some(Command::Approve(call.id)));
             }
             Effect::Change(change) => self.propose(call.id.clone(), &change, caution.as_deref(), run).await?,
             Effect::Reads if call.name != RUN_COMMAND => return Ok(Some(Command::Approve(call.id))),
-            Effect::Unknown if matches!(call.name.as_str(), "read_file" | "list_files") => match caution.or(asked_by) {
+            Effect::Unknown if nature == ToolNature::Reads => match caution.or(asked_by) {
                 None => return Ok(Some(Command::Approve(call.id))),
                 // There is no question to the user for a call that only reads.
                 Some(caution) => Verdict::Denied(format!("this needs an approval: {caution}")),
