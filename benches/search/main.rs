@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (files, bytes) = tree::write(dir.path())?;
     println!("{files} files, {} MiB, the minimum of {rounds} rounds", bytes >> 20);
     println!("{:28} {:>12} {:>12} {:>7}", "", "search_files", "rg", "ratio");
-    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
+    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None);
     let tool = tools.iter().find(|tool| tool.def().name == "search_files").ok_or("no search_files")?;
     for (name, pattern) in PATTERNS {
         let (mut ours, mut others) = (Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use kontekst_core::Environment;
 use kontekst_provider::{builtin::template_process, supervisor::exec::exec_child};
 use kontekst_sandbox as sandbox;
+use kontekst_tools::builtin::page_as_markdown;
 
 use super::{
     completions::{Shell, complete_line},
@@ -53,6 +54,8 @@ enum Role {
     },
     /// Renders the chat template of a model file, from stdin to stdout, with limits on this process.
     RenderTemplate { memory: u64, cpu_seconds: u64 },
+    /// Turns a page of the web into Markdown, in the same way.
+    ConvertPage { memory: u64, cpu_seconds: u64 },
 }
 
 /// Returns true if the first argument names a role.
@@ -81,6 +84,7 @@ pub(super) fn run(args: Vec<OsString>, environment: &Environment) -> Result<Exit
         Role::RenderTemplate { memory, cpu_seconds } => {
             do_limited_work(memory, cpu_seconds, template_process::render)
         }
+        Role::ConvertPage { memory, cpu_seconds } => do_limited_work(memory, cpu_seconds, page_as_markdown),
     }
 }
 

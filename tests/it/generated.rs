@@ -61,7 +61,7 @@ fn each_shell_has_a_completion_script() {
         let script = home.run(&["completions", shell]).success();
         assert!(script.contains("kontekst") && script.lines().count() > 3, "{shell}: {script}");
     }
-    for unused in ["propose-line", "exec-child", "render-template", "spawned"] {
+    for unused in ["propose-line", "exec-child", "render-template", "convert-page", "spawned"] {
         assert!(kontekst::cli::command().find_subcommand(unused).is_none(), "no person uses {unused}");
     }
 }

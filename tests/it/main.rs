@@ -28,6 +28,7 @@ mod models;
 mod orphans;
 mod outcomes;
 mod output_schema;
+mod pages;
 mod parked;
 mod policy;
 mod prompt_prefix;

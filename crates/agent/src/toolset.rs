@@ -57,7 +57,8 @@ pub(super) fn daemon_tools(
     commands: Option<&Arc<CommandRunner>>,
     skills: Skills,
 ) -> Vec<Arc<dyn Tool>> {
-    let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners);
+    let launcher = shared.commands.as_ref().map(|runner| runner.launcher());
+    let mut tools = builtin::all(&shared.config.tools, &shared.own_listeners, launcher);
     let runner = commands.filter(|runner| runner.is_offered());
     tools.extend(runner.map(builtin::run_command));
     if skills.for_model().next().is_some() {

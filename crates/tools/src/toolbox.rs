@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn builtins() -> ToolBox {
-        ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default()))
+        ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None))
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn daemon_tools_are_appended_and_removed_by_name() {
-        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default(), &OwnListeners::default())[0]);
+        let tool = || Arc::clone(&builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None)[0]);
         let name = tool().def().name;
         let tools = builtins().without_daemon_tool(&name).with_client_tools(vec![named("ask")]).unwrap();
         assert!(tools.find(&name).is_none());

@@ -100,7 +100,7 @@ impl Decider {
                 runner.propose(line, self.config.commands.timeout_seconds, &self.work_dir)
             }
             ("read_file" | "list_files" | "search_files", ..) => {
-                let tools = builtin::all(&self.config.tools, &OwnListeners::default());
+                let tools = builtin::all(&self.config.tools, &OwnListeners::default(), None);
                 let found = tools.iter().find(|found| found.def().name == tool);
                 found.map(|tool| tool.propose(args, &self.work_dir)).unwrap_or_default()
             }

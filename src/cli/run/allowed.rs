@@ -60,7 +60,7 @@ impl Allowed {
 
 /// Returns the names of the tools of `kontekst run`.
 pub(in crate::cli) fn tool_names() -> Vec<String> {
-    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
+    let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None);
     let mut names: Vec<String> = tools.iter().map(|tool| tool.def().name).collect();
     names.extend([RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
     names

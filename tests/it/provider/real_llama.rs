@@ -246,6 +246,7 @@ fn the_starter_model_says_the_same_in_llama_cpp() {
     let tools = kontekst_tools::builtin::all(
         &kontekst_store::config::ToolsConfig::default(),
         &kontekst_core::OwnListeners::default(),
+        None,
     );
     for (text, calls) in [
         ("read README.md", true),

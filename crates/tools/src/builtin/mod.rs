@@ -21,7 +21,7 @@ mod walk;
 mod web_fetch;
 mod write_file;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use kontekst_core::OwnListeners;
 use kontekst_store::config::ToolsConfig;
@@ -31,6 +31,7 @@ use failure::{Failure, outcome};
 pub use help::{file_exists, readable_text};
 pub use opening::{OpenedFile, Opening, opening};
 pub use run_command::{RUN_COMMAND, run_command};
+pub use web_fetch::page_as_markdown;
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the
 /// context window.
@@ -38,8 +39,13 @@ const MAX_OUTPUT: usize = 256 * 1024;
 
 /// Returns `read_file`, `write_file`, `edit_file`, `list_files`, `search_files` and `web_fetch`, always in this order.
 ///
-/// `own_listeners` are the addresses that `web_fetch` does not connect to.
-pub fn all(config: &ToolsConfig, own_listeners: &OwnListeners) -> Vec<Arc<dyn Tool>> {
+/// `own_listeners` are the addresses that `web_fetch` does not connect to. `launcher` is this program, without which
+/// no page is turned into text.
+pub fn all(
+    config: &ToolsConfig,
+    own_listeners: &OwnListeners,
+    launcher: Option<&Path>,
+) -> Vec<Arc<dyn Tool>> {
     let limit = config.file.max_size_bytes;
     vec![
         Arc::new(read_file::ReadFile),
@@ -47,7 +53,7 @@ pub fn all(config: &ToolsConfig, own_listeners: &OwnListeners) -> Vec<Arc<dyn To
         Arc::new(edit_file::EditFile { limit }),
         Arc::new(list_files::ListFiles),
         Arc::new(search_files::SearchFiles),
-        Arc::new(web_fetch::WebFetch::new(&config.web, own_listeners.clone())),
+        Arc::new(web_fetch::WebFetch::new(&config.web, own_listeners.clone(), launcher.map(Path::to_owned))),
     ]
 }
 
@@ -60,7 +66,7 @@ mod tests {
     #[test]
     fn the_definitions_are_short_and_always_the_same() {
         let text = || {
-            let tools = all(&ToolsConfig::default(), &OwnListeners::default());
+            let tools = all(&ToolsConfig::default(), &OwnListeners::default(), None);
             let functions: Vec<_> = tools
                 .iter()
                 .map(|tool| tool.def())

@@ -128,6 +128,11 @@ impl CommandRunner {
         })
     }
 
+    /// Returns this program.
+    pub fn launcher(&self) -> &Path {
+        &self.launcher
+    }
+
     /// Returns one that does the same with the network.
     #[must_use]
     pub fn with_network(&self) -> Self {

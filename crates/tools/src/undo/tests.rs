@@ -53,7 +53,7 @@ impl TestUndo {
         let mut config = UndoConfig::default();
         change(&mut config);
         let journal = Journal::new(&home, &config);
-        let tools = ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default()));
+        let tools = ToolBox::new(builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None));
         let work_dir = WorkDir::new(&dir.path().join("work"), &home).unwrap();
         let mut test = Self { dir, journal, tools, work_dir, run: RunId::new(), calls: 0 };
         test.begin_run(None);

@@ -32,7 +32,7 @@ impl TestWorkDir {
         config.file.max_size_bytes = max_size_bytes;
         let dir = tempfile::tempdir().unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
-        Self { dir, work_dir, tools: ToolBox::new(super::all(&config, &OwnListeners::default())) }
+        Self { dir, work_dir, tools: ToolBox::new(super::all(&config, &OwnListeners::default(), None)) }
     }
 
     /// Makes `name`, a directory in the test's own, the working directory. The data directory is `home`.

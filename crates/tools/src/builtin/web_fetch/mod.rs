@@ -10,6 +10,7 @@ mod request;
 mod tests;
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         mpsc::{self, RecvTimeoutError},
@@ -26,6 +27,8 @@ use ureq::{
 
 use kontekst_core::{Cancel, OwnListeners, ToolDef, ToolNature, ToolOutcome};
 use kontekst_store::config::WebToolsConfig;
+
+pub use html::page_as_markdown;
 
 use super::{Failure, outcome, target_file::failure_preview};
 
@@ -45,6 +48,8 @@ pub(super) struct WebFetch {
     allowed_hosts: AllowedHosts,
     own_listeners: OwnListeners,
     limits: Limits,
+    /// This program, which turns pages into text.
+    launcher: Option<PathBuf>,
 }
 
 impl Tool for WebFetch {
@@ -82,7 +87,11 @@ impl Tool for WebFetch {
 }
 
 impl WebFetch {
-    pub(super) fn new(config: &WebToolsConfig, own_listeners: OwnListeners) -> Self {
+    pub(super) fn new(
+        config: &WebToolsConfig,
+        own_listeners: OwnListeners,
+        launcher: Option<PathBuf>,
+    ) -> Self {
         let or = |value: u64, default| if value == 0 { default } else { value };
         Self {
             allowed_hosts: AllowedHosts::new(&config.allow_private),
@@ -92,6 +101,7 @@ impl WebFetch {
                 bytes: or(config.max_response_bytes, DEFAULT_BYTES),
                 render_time: RENDER_TIME,
             },
+            launcher,
         }
     }
 
@@ -107,10 +117,14 @@ impl WebFetch {
             Gate::new(resolver, self.allowed_hosts.clone(), self.own_listeners.clone()),
             self.limits,
         );
+        let launcher = self.launcher.clone();
         cancellable(agent, self.limits, cancel, move |agent, limits, cancel| {
             let page =
                 fetch::fetch(agent, &request, limits, restrictions.as_deref()).map_err(Failure::other)?;
-            page.render(request.raw, cancel).ok_or_else(Failure::cancelled)
+            page.render(|html| match request.raw {
+                true => Ok(html.to_owned()),
+                false => html::in_process(html, launcher.as_deref(), cancel),
+            })
         })
     }
 }

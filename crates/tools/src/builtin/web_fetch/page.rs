@@ -4,9 +4,7 @@ use std::{borrow::Cow, fmt::Write};
 
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
 
-use kontekst_core::Cancel;
-
-use super::{super::MAX_OUTPUT, html};
+use crate::builtin::{MAX_OUTPUT, failure::Failure};
 
 /// The bytes of markup in which its encoding is named. Source: the HTML standard.
 const MARKUP_HEAD: usize = 1024;
@@ -29,9 +27,12 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Returns the text for the model. With `raw`, HTML is left as it is. Returns `None` after a cancel.
-    pub(super) fn render(&self, raw: bool, cancel: &Cancel) -> Option<String> {
-        let (text, is_lossy) = self.text(raw, cancel)?;
+    /// Returns the text for the model. HTML becomes what `convert` makes of it.
+    pub(super) fn render(
+        &self,
+        convert: impl FnOnce(&str) -> Result<String, Failure>,
+    ) -> Result<String, Failure> {
+        let (text, is_lossy) = self.text(convert)?;
         let (text, shortened) = truncate(&text);
         let mut output = format!("Status: {}\n", self.status);
         if let Some(url) = &self.redirected_to {
@@ -48,12 +49,15 @@ impl Page {
         if let Some(note) = &self.note {
             let _ = writeln!(output, "({note})");
         }
-        Some(output + "\n" + text)
+        Ok(output + "\n" + text)
     }
 
     /// Returns the text, and true if not all of the body is text in its encoding.
-    fn text(&self, raw: bool, cancel: &Cancel) -> Option<(Cow<'_, str>, bool)> {
-        let whole = |text| Some((text, false));
+    fn text(
+        &self,
+        convert: impl FnOnce(&str) -> Result<String, Failure>,
+    ) -> Result<(Cow<'_, str>, bool), Failure> {
+        let whole = |text| Ok((text, false));
         if self.body.is_empty() {
             return whole(Cow::Borrowed(""));
         }
@@ -67,11 +71,11 @@ impl Page {
         }
         let (text, _, is_lossy) = charset.decode(&self.body);
         let is_html = kind == "text/html" || kind == "application/xhtml+xml";
-        if !is_html || raw {
-            return Some((text, is_lossy));
+        if !is_html {
+            return Ok((text, is_lossy));
         }
-        let visible = html::to_text(&text, MAX_OUTPUT + 1, cancel)?;
-        Some((if visible.is_empty() { text } else { visible.into() }, is_lossy))
+        let visible = convert(&text)?;
+        Ok((if visible.is_empty() { text } else { visible.into() }, is_lossy))
     }
 
     /// Returns the encoding of the body: that of its byte order mark, or the one that the header or the markup names. A
@@ -138,7 +142,7 @@ fn truncate(text: &str) -> (&str, bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::html, *};
 
     fn page(content_type: &str, body: impl Into<Vec<u8>>) -> Page {
         Page {
@@ -150,7 +154,8 @@ mod tests {
     }
 
     fn render(page: &Page, raw: bool) -> String {
-        page.render(raw, &Cancel::new()).unwrap()
+        let convert = |html: &str| if raw { html.to_owned() } else { html::to_markdown(html) };
+        page.render(|html| Ok(convert(html))).unwrap()
     }
 
     #[test]
@@ -244,13 +249,5 @@ mod tests {
     fn a_page_without_visible_text_is_shown_as_it_is() {
         let html = "<html><script>render()</script><div hidden>x</div></html>";
         assert!(render(&page("text/html", html), false).ends_with(html));
-    }
-
-    #[test]
-    fn a_cancelled_conversion_ends() {
-        let cancel = Cancel::new();
-        cancel.cancel();
-        assert_eq!(page("text/html", "<p>x</p>".repeat(10_000)).render(false, &cancel), None);
-        assert_eq!(page("text/html", "<p a=b ".repeat(100_000)).render(false, &cancel), None);
     }
 }

@@ -140,7 +140,7 @@ fn describe(calling: Calling) -> &'static str {
 
 /// Returns the file tools of a run.
 fn tools() -> Arc<[ToolDef]> {
-    let all = builtin::all(&ToolsConfig::default(), &OwnListeners::default());
+    let all = builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None);
     let defs = all.iter().map(|tool| tool.def()).filter(|def| def.nature != ToolNature::Fetches);
     // A task is one request, so that the content of a file has to stand in the step.
     defs.map(|def| ToolDef { whole_file: None, ..def }).collect()

@@ -1,172 +1,113 @@
-//! Turns an HTML page into text in one pass.
-//!
-//! The page is read as a stream of tags and text, and no tree is built from it. So the memory is in proportion
-//! to the page, and the time too, whatever its markup is.
+//! Turns HTML pages into Markdown, in a process with limits.
 
-mod elements;
-mod lists;
-#[cfg(test)]
-mod memory_tests;
-mod row;
+mod shown;
+mod table;
 #[cfg(test)]
 mod tests;
-mod writer;
 
-use html5gum::{
-    Span, Tokenizer,
-    emitters::callback::{Callback, CallbackEmitter, CallbackEvent},
+use std::{io, path::Path, thread};
+
+use htmd::{
+    Element, HtmlToMarkdown,
+    element_handler::{HandlerResult, Handlers},
+    options::Options,
 };
 
-use elements::{HiddenElement, Tag};
 use kontekst_core::Cancel;
-use writer::Writer;
+use kontekst_sandbox::{LimitedError, LimitedWork};
 
-/// The maximum number of attributes of one tag that are looked at.
-const MAX_ATTRIBUTES: usize = 64;
-/// The maximum length of an attribute that is used, in bytes.
-const MAX_VALUE: usize = 2048;
-/// The number of events between two looks at the cancel signal.
-const EVENTS_PER_CHECK: u32 = 1024;
+use crate::builtin::{MAX_OUTPUT, failure::Failure};
 
-/// Returns the text of a page, of which everything after about `limit` bytes is left out. Returns `None` after a
-/// cancel.
-pub(super) fn to_text(html: &str, limit: usize, cancel: &Cancel) -> Option<String> {
-    let mut writer = Writer::new(limit);
-    let reader = Reader {
-        writer: &mut writer,
-        cancel,
-        tag: Tag::default(),
-        attribute: None,
-        attributes: 0,
-        hidden: None,
-        events: 0,
+/// The role of an executable that converts.
+const ROLE: &str = "convert-page";
+
+/// The address space of the process: of the executable, its stack and a page of a few elements.
+const MEMORY: u64 = 1 << 30;
+
+/// The address space for each byte of the page. Pages with text take 20 to 80 bytes for each, and those that
+/// consist of tags take 160.
+const MEMORY_PER_BYTE: u64 = 200;
+
+/// The processor time. A page of 1 MB takes a fifth of a second.
+const CPU_SECONDS: u64 = 5;
+
+/// The stack of the conversion, which calls itself for each element within another one.
+const STACK: usize = 512 << 20;
+
+/// Returns a page as Markdown, of which everything after about [`MAX_OUTPUT`] bytes is left out. `launcher`
+/// is this program.
+pub(super) fn in_process(html: &str, launcher: Option<&Path>, cancel: &Cancel) -> Result<String, Failure> {
+    let failed = |reason: String| {
+        Failure::other(format!("the page cannot be turned into text: {reason}; `raw` returns its HTML"))
     };
-    let mut emitter = CallbackEmitter::new(reader);
-    // The content of `script`, `style` and a few others is not markup.
-    emitter.naively_switch_states(true);
-    match Tokenizer::new_with_emitter(html, emitter).next() {
-        None | Some(Ok(Stop::Full)) => Some(writer.finish()),
-        Some(Ok(Stop::Cancelled)) => None,
-    }
+    let launcher = launcher.ok_or_else(|| failed("this program does not know where it is".to_owned()))?;
+    let memory = MEMORY.saturating_add(MEMORY_PER_BYTE.saturating_mul(html.len() as u64));
+    let work = LimitedWork { launcher, role: ROLE, memory, cpu_seconds: CPU_SECONDS };
+    let markdown = work.run(html.as_bytes().to_vec(), cancel).map_err(|error| match error {
+        LimitedError::Cancelled => Failure::cancelled(),
+        LimitedError::Stopped(reason) | LimitedError::Failed(reason) => failed(reason),
+    })?;
+    Ok(String::from_utf8_lossy(&markdown).into_owned())
 }
 
-/// The reason why a page is not read to its end.
-enum Stop {
-    Full,
-    Cancelled,
+/// The work of the role.
+///
+/// # Errors
+///
+/// There is no memory for the stack, or the converter panics.
+pub fn page_as_markdown(html: &[u8]) -> io::Result<Vec<u8>> {
+    let convert = || {
+        let mut markdown = to_markdown(&String::from_utf8_lossy(html));
+        // One character more than is shown, so that the other side sees that there was more.
+        markdown.truncate(markdown.floor_char_boundary(MAX_OUTPUT + 4));
+        markdown.into_bytes()
+    };
+    thread::scope(|scope| {
+        let converted = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, convert)?;
+        converted.join().map_err(|_| io::Error::other("the converter panicked"))
+    })
 }
 
-/// Follows the tags of a page and passes on what is visible.
-struct Reader<'a> {
-    writer: &'a mut Writer,
-    cancel: &'a Cancel,
-    /// The start tag that is being read.
-    tag: Tag,
-    /// The attribute whose value comes next, if it is one that counts.
-    attribute: Option<Attribute>,
-    /// The number of attributes of the tag so far.
-    attributes: usize,
-    /// The element that is not shown, while the page is inside of one.
-    hidden: Option<HiddenElement>,
-    events: u32,
+/// Returns all of a page as Markdown.
+pub(super) fn to_markdown(html: &str) -> String {
+    let options = Options { ul_bullet_spacing: 1, ol_number_spacing: 1, ..Options::default() };
+    let converter = HtmlToMarkdown::builder()
+        .options(options)
+        .add_handler(vec!["a"], |handlers: &dyn Handlers, a: Element<'_>| {
+            Some(HandlerResult::from(link(handlers, &a)))
+        })
+        .add_handler(vec!["img"], |_: &dyn Handlers, img: Element<'_>| image(&img).map(HandlerResult::from))
+        .add_handler(vec!["table"], |handlers: &dyn Handlers, table: Element<'_>| {
+            Some(HandlerResult::from(table::table(handlers, table.node)))
+        })
+        .build();
+    let tree = converter.html_to_tree(html).expect("the page is in memory");
+    shown::keep_what_is_shown(&tree);
+    let markdown = shown::unescaped(&converter.tree_to_markdown(&tree));
+    // The converter puts two spaces before a line break in a paragraph.
+    markdown.lines().map(|line| line.trim_end_matches(' ')).collect::<Vec<_>>().join("\n")
 }
 
-#[derive(Clone, Copy)]
-enum Attribute {
-    Href,
-    Alt,
-    Style,
-    Start,
+/// Returns a link with its address, if it leads to another place and has a text.
+fn link(handlers: &dyn Handlers, element: &Element<'_>) -> String {
+    let content = handlers.walk_children(element.node).content;
+    let href = attribute(element, "href").unwrap_or_default();
+    let scheme = href.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let leads_on = !href.is_empty() && !href.starts_with('#') && scheme != "javascript" && scheme != "data";
+    if !leads_on || content.trim().is_empty() {
+        return content;
+    }
+    format!("[{content}]({href})")
 }
 
-impl Callback<Stop, ()> for Reader<'_> {
-    fn handle_event(&mut self, event: CallbackEvent<'_>, _: Span<()>) -> Option<Stop> {
-        self.events = self.events.wrapping_add(1);
-        if self.events.is_multiple_of(EVENTS_PER_CHECK) && self.cancel.is_cancelled() {
-            return Some(Stop::Cancelled);
-        }
-        match event {
-            CallbackEvent::OpenStartTag { name } => {
-                self.tag = Tag::named(name);
-                self.attribute = None;
-                self.attributes = 0;
-            }
-            CallbackEvent::AttributeName { name } => self.attribute_name(name),
-            CallbackEvent::AttributeValue { value } => self.attribute_value(value),
-            CallbackEvent::CloseStartTag { .. } => self.start(),
-            CallbackEvent::EndTag { name } => self.end(name),
-            CallbackEvent::String { value } if self.hidden.is_none() => {
-                self.writer.text(&String::from_utf8_lossy(value));
-            }
-            CallbackEvent::String { .. }
-            | CallbackEvent::Comment { .. }
-            | CallbackEvent::Doctype { .. }
-            | CallbackEvent::Error(_) => {}
-        }
-        self.writer.is_full().then_some(Stop::Full)
-    }
+/// Returns the text that stands for an image.
+fn image(element: &Element<'_>) -> Option<String> {
+    let text = attribute(element, "alt").filter(|text| !text.is_empty())?;
+    Some(format!("[{text}]"))
 }
 
-impl Reader<'_> {
-    fn attribute_name(&mut self, name: &[u8]) {
-        self.attributes += 1;
-        self.attribute = match name {
-            _ if self.attributes > MAX_ATTRIBUTES => None,
-            b"href" => Some(Attribute::Href),
-            b"alt" => Some(Attribute::Alt),
-            b"style" => Some(Attribute::Style),
-            b"start" => Some(Attribute::Start),
-            b"hidden" => {
-                self.tag.is_hidden = true;
-                None
-            }
-            _ => None,
-        };
-    }
-
-    fn attribute_value(&mut self, value: &[u8]) {
-        let Some(attribute) = self.attribute.take().filter(|_| value.len() <= MAX_VALUE) else { return };
-        let value = String::from_utf8_lossy(value);
-        match attribute {
-            // Of two attributes of one name the first one counts.
-            Attribute::Href => self.tag.href = self.tag.href.take().or_else(|| Some(value.trim().to_owned())),
-            Attribute::Alt => self.tag.alt = self.tag.alt.take().or_else(|| Some(value.trim().to_owned())),
-            Attribute::Start => self.tag.start = value.trim().parse().ok(),
-            Attribute::Style => {
-                let style: String = value.chars().filter(|c| !c.is_whitespace()).collect();
-                let style = style.to_ascii_lowercase();
-                self.tag.is_hidden |= style.contains("display:none") || style.contains("visibility:hidden");
-            }
-        }
-    }
-
-    fn start(&mut self) {
-        let tag = std::mem::take(&mut self.tag);
-        if let Some(hidden) = &mut self.hidden {
-            if hidden.goes_on_at_start(&tag.name) {
-                return;
-            }
-            self.hidden = None;
-        }
-        if tag.is_shown() {
-            self.writer.start(tag);
-        } else {
-            self.hidden = HiddenElement::begin(tag);
-        }
-    }
-
-    fn end(&mut self, name: &[u8]) {
-        let name = elements::tag_name(name);
-        if let Some(hidden) = &mut self.hidden {
-            match hidden.at_end(&name) {
-                elements::AtEnd::Hidden => return,
-                elements::AtEnd::Last => {
-                    self.hidden = None;
-                    return;
-                }
-                elements::AtEnd::Visible => self.hidden = None,
-            }
-        }
-        self.writer.end(&name);
-    }
+/// Returns the value of an attribute, without white space around it.
+fn attribute(element: &Element<'_>, name: &str) -> Option<String> {
+    let attribute = element.attrs.iter().find(|attribute| &*attribute.name.local == name)?;
+    Some(attribute.value.trim().to_owned())
 }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 
 fn text(html: &str) -> String {
-    to_text(html, 1 << 20, &Cancel::new()).unwrap()
+    String::from_utf8(page_as_markdown(html.as_bytes()).unwrap()).unwrap()
 }
 
 #[track_caller]
@@ -23,15 +23,14 @@ fn headings_paragraphs_and_links_are_shown() {
         &expect![[r#"
             # Head
 
-            One [link][1], **bold** and `let x`.
+            One [link](https://x.example/a?b=1&c), **bold** and `let x`.
 
             Two
             lines <tag> é😀
-            ---
-            [[Logo]][2] herejs
 
-            [1]: https://x.example/a?b=1&c
-            [2]: /b"#]],
+            * * *
+
+            [[Logo]](/b) herejs"#]],
     );
 }
 
@@ -54,6 +53,7 @@ fn lists_are_indented() {
 
             After
 
+            1.
             2. x"#]],
     );
 }
@@ -101,7 +101,7 @@ fn preformatted_text_and_quotes_keep_their_form() {
             }
 
             > q
-
+            >
             > r *s*
 
             end"#]],
@@ -130,24 +130,70 @@ fn broken_markup_is_read_to_its_end() {
     check(
         "</p></b></ul><a href=x>one<a href=y>two</a></a></li><li>three</td>four<b><p>five</b><unknown>six</x><",
         &expect![[r#"
-            [one][1][two][2]
-            * three four
+            [one](x)[two](y)
+            * threefour
 
-            fivesix<
-
-            [1]: x
-            [2]: y"#]],
+              **five**six<"#]],
     );
 }
 
 #[test]
-fn the_limits_hold() {
-    assert_eq!(to_text(&"word ".repeat(1000), 100, &Cancel::new()).unwrap().len(), 99);
-    assert_eq!(to_text(&"é".repeat(1000), 101, &Cancel::new()).unwrap(), "é".repeat(50));
-    let attributes: String = (0..200).map(|n| format!("a{n}=b ")).collect();
-    assert_eq!(text(&format!("<a {attributes} href=x>y</a>")), "y");
-    assert_eq!(text(&format!("<a href='{}'>y</a>", "x".repeat(3000))), "y");
-    assert_eq!(text("<a href=x href=z>y</a>"), "[y][1]\n\n[1]: x");
+fn a_table_has_all_cells_and_no_padding() {
+    check(
+        "<table><tr><th>Born<td>23 June 1912<tr><th>Died<td>7 June 1954</table>\
+         <table><caption>Sales</caption><thead><tr><th><th>2023<tbody><tr><th>a much longer name<td>1</table>\
+         <table><tr><td><table><tr><td>1.<td><a href=/x>Title</a> (x.com)</table></table>",
+        &expect![[r#"
+            Born | 23 June 1912
+            Died | 7 June 1954
+
+            Sales
+             | 2023
+            a much longer name | 1
+
+            1. | [Title](/x) (x.com)"#]],
+    );
+}
+
+#[test]
+fn names_and_text_that_looks_like_markdown_are_shown_as_they_are() {
+    check(
+        "<p>read_to_string *x* [y] `z` \\n Vec&lt;T&gt;<p>\
+         # no heading<p>- no item<p>1. no number<p>&gt; no quote<p>a+b=c~d",
+        &expect![[r#"
+            read_to_string *x* [y] `z` \n Vec<T>
+
+            # no heading
+
+            - no item
+
+            1. no number
+
+            > no quote
+
+            a+b=c~d"#]],
+    );
+}
+
+#[test]
+fn a_long_page_is_cut_and_a_deep_one_read() {
+    assert_eq!(text(&"é".repeat(MAX_OUTPUT)).len(), MAX_OUTPUT + 4);
+    assert_eq!(text(&format!("{}x", "<div>".repeat(5000))), "x");
     let deep = text(&"<ul><li>x".repeat(100));
-    assert!(deep.lines().all(|line| line.len() < 30), "{deep}");
+    assert_eq!(deep.matches('x').count(), 100, "{deep}");
+}
+
+#[test]
+fn a_conversion_that_fails_or_is_cancelled_is_an_error() {
+    let cancel = Cancel::new();
+    let message = |launcher| in_process("<p>x", launcher, &cancel).unwrap_err().message;
+    assert_eq!(
+        message(None),
+        "the page cannot be turned into text: this program does not know where it is; `raw` returns its HTML"
+    );
+    let fails = message(Some(Path::new("/bin/false")));
+    assert!(fails.contains("its process ended with exit status: 1; `raw`"), "{fails}");
+    cancel.cancel();
+    let cancelled = in_process("<p>x", Some(Path::new("/bin/false")), &cancel);
+    assert_eq!(cancelled, Err(Failure::cancelled()));
 }

@@ -26,7 +26,7 @@ fn the_daemons_own_addresses_are_refused_even_if_they_are_allowed() {
         allow_private: vec!["127.0.0.1".to_owned(), "localhost".to_owned()],
         ..WebToolsConfig::default()
     };
-    let tool = WebFetch::new(&config, own_listeners);
+    let tool = WebFetch::new(&config, own_listeners, None);
     for host in ["127.0.0.1", "127.1", "[::ffff:127.0.0.1]"] {
         let url = format!("http://{host}:{}/", address.port());
         let why = get(&tool, &json!({ "url": url })).unwrap_err();

@@ -91,7 +91,7 @@ fn fetcher(seconds: u64, bytes: u64, servers: &[&Server]) -> WebFetch {
         max_response_bytes: bytes,
         allow_private: servers.iter().map(|server| format!("127.0.0.1:{}", server.port)).collect(),
     };
-    WebFetch::new(&config, OwnListeners::default())
+    WebFetch::new(&config, OwnListeners::default(), None)
 }
 
 fn get(tool: &WebFetch, args: &Value) -> Result<String, String> {
