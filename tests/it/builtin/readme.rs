@@ -1,4 +1,4 @@
-//! Every command of README.md, and the requests with curl of docs/doors.md, run as they stand on an empty home.
+//! Every command of README.md and of the pages on installing and on prompts, and the requests with curl of docs/doors.md, run as they stand on an empty home.
 
 use std::{
     fs,
@@ -8,9 +8,20 @@ use std::{
 
 use crate::test_home::{Output, TestHome, wait_with_output};
 
-/// Beginnings of commands that need a network, a build or a terminal.
-const NOT_RUN: &[&str] =
-    &["cargo build ", "cargo rustc ", "cargo test", "install ", "rustup target add ", "kontekst chat"];
+/// The pages whose commands are run.
+const PAGES: &[&str] = &["README.md", "docs/install.md", "docs/run.md"];
+
+/// Beginnings of commands that need a network, a build, a terminal, a larger model or a change.
+const NOT_RUN: &[&str] = &[
+    "cargo build ",
+    "cargo rustc ",
+    "cargo test",
+    "install ",
+    "rustup target add ",
+    "kontekst  ",
+    "kontekst run --schema ",
+    "kontekst undo ",
+];
 
 /// Commands that ask for an approval on a terminal, which a test does not have.
 const ASKS: &[&str] = &["kontekst run \"fix the typo in greet.py: replace nmae with name\""];
@@ -76,7 +87,7 @@ fn every_command_of_the_readme_works() {
         return;
     }
     let home = home();
-    let all = commands(&document("README.md"));
+    let all: Vec<String> = PAGES.iter().flat_map(|page| commands(&document(page))).collect();
     let (mut ran, mut asked) = (0, 0);
     for command in all.iter().map(|line| line.replace("cargo run --release --", "kontekst")) {
         let needs_missing =

@@ -168,7 +168,7 @@ pub struct CheckReport {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProposedCall {
     pub call: ToolCall,
-    /// What the tool does.
+    /// The nature of its tool.
     pub nature: ToolNature,
     pub preview: String,
     pub caution: Option<String>,

@@ -29,7 +29,7 @@ const MAX_LOADING_WAIT: Duration = Duration::from_secs(1);
 const ERROR_BODY_LIMIT: u64 = 1024 * 1024;
 
 /// The most times that one request is sent with a lower `max_tokens`: a server may count the prompt anew each time.
-const MAX_LOWERED: u8 = 3;
+const MAX_LOWERED: usize = 3;
 
 /// One request, and how it was changed by the failures so far.
 pub(super) struct Attempts<'a> {
@@ -37,8 +37,8 @@ pub(super) struct Attempts<'a> {
     request: &'a ChatRequest,
     cancel: &'a Cancel,
     form: RequestForm,
-    /// The times that `max_tokens` was lowered.
-    lowered_max_tokens: u8,
+    /// The tokens that the server counted each time `max_tokens` was lowered.
+    counted_tokens: Vec<u32>,
     has_retried_gateway: bool,
     started: Instant,
     loading_wait: Duration,
@@ -75,7 +75,7 @@ impl<'a> Attempts<'a> {
             request,
             cancel,
             form,
-            lowered_max_tokens: 0,
+            counted_tokens: Vec::new(),
             has_retried_gateway: false,
             started: Instant::now(),
             loading_wait: Duration::from_millis(50),
@@ -196,10 +196,11 @@ impl<'a> Attempts<'a> {
             _ => most.saturating_sub(prompt_tokens.saturating_sub(window)),
         };
         let helps = !self.served.capabilities.is_llama_cpp
-            && self.lowered_max_tokens < MAX_LOWERED
+            && self.counted_tokens.len() < MAX_LOWERED
+            && self.counted_tokens.last() != Some(&prompt_tokens)
             && (1..most).contains(&fitting);
         if helps {
-            self.lowered_max_tokens += 1;
+            self.counted_tokens.push(prompt_tokens);
             self.form.max_tokens = fitting;
         }
         helps
