@@ -4,6 +4,8 @@
 //! `cases.json` has a request on each line: its files, the calls that are right for it, and the answer. `check` is a line for
 //! the shell that ends with 0 if the files are right; without one, no file may change.
 
+mod conversations;
+
 use std::{
     collections::{BTreeMap, HashMap},
     env, fs,

@@ -12,7 +12,10 @@ use super::{Judgement, Moment, Rail};
 /// The run of a model in steps ends when a call was made this often with the same result, and nothing was changed in between.
 const MAX_TIMES: u32 = 4;
 
-/// Follows the result of a call that was made before. The model reads it.
+/// Follows the result of a call that was made before. A larger model reads no advice: it may wait for something.
+const FACT: &str = "[The call and its result are those of before.]";
+
+/// The same for a model in steps.
 const NOTE: &str = "[You have made exactly this call before, with the same result. Do the next step, or give your final answer.]";
 
 const HINT: &str = "ask for less at a time, or use a larger model (`kontekst models`)";
@@ -38,6 +41,7 @@ impl Rail for Repeated {
             );
             return Judgement::End(RunError::new(FailureKind::Limit, message).hint(HINT));
         }
-        if times > 1 { Judgement::Note(NOTE.to_owned()) } else { Judgement::Pass }
+        let note = if self.ends { NOTE } else { FACT };
+        if times > 1 { Judgement::Note(note.to_owned()) } else { Judgement::Pass }
     }
 }
