@@ -1,6 +1,6 @@
 //! The command line: what was typed becomes a struct (clap), and each command is a function of that struct.
 //!
-//! Every error becomes a [`CliError`] with a hint and an exit code.
+//! Every error becomes a `CliError` with a hint and an exit code.
 
 mod agents;
 mod allowed;

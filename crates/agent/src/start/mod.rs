@@ -1,5 +1,5 @@
 //! Builds a run in four steps, each with a struct for the next one: it is opened ([`Opened`]), gets its model
-//! ([`RunModel`](crate::state::RunModel)) and its history ([`Past`]), and is put together ([`RunState`]).
+//! ([`RunModel`]) and its history ([`Past`]), and is put together ([`RunState`]).
 //!
 //! Everything here may block, because it reads files and may start a model server.
 

@@ -7,7 +7,7 @@ mod hints;
 mod local;
 mod server_owner;
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use self::{choice::ModelChoice, discovery::Discovery};
 pub use self::{
@@ -16,7 +16,7 @@ pub use self::{
 };
 pub use super::process_env::ProcessEnv;
 use super::{
-    Backend, ModelSelector, Models, NoServer, Progress, Provider, ProviderError, ServerStatus,
+    Backend, ModelSelector, Models, Progress, Provider, ProviderError, ServerStatus,
     builtin::{self, OpenModels},
     endpoint::Endpoint,
     failover::FailoverGroup,
@@ -142,9 +142,10 @@ impl Router {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Option<Arc<dyn Provider>>, EndpointFailure> {
         let failed = |endpoints, error| Err(EndpointFailure { endpoints, error });
-        if let Some(fact) = self.fallback_refusal() {
-            let hint = "set `endpoint` in config.toml to the address of your server".to_owned();
-            return failed(Arc::clone(&self.endpoints), ProviderError::NoServer(NoServer { fact, hint }));
+        if let Some(refusal) = self.fallback_refusal() {
+            let (endpoint, source) = (FALLBACK_ENDPOINT.to_owned(), io::Error::other(refusal));
+            let error = ProviderError::Unreachable { endpoint, started: false, source };
+            return failed(Arc::clone(&self.endpoints), error);
         }
         let endpoints = self.endpoints_for(model, cancel);
         if endpoints.is_empty() {
