@@ -31,7 +31,7 @@ fn calls(conversation: usize, turn: usize) -> Vec<(&'static str, Value)> {
     let (path, earlier) = (format!("f{turn}.txt"), format!("f{}.txt", turn.saturating_sub(1) / 2 * 2));
     let read = |path: &str| ("read_file", json!({"path": path}));
     match (conversation + turn) % 5 {
-        _ if turn % 2 == 0 => {
+        _ if turn.is_multiple_of(2) => {
             let rest: String =
                 (3..=30).map(|line| format!("line {line} of {path} as it was written\n")).collect();
             vec![("write_file", json!({"path": path, "content": format!("one\ntwo\n{rest}")}))]
