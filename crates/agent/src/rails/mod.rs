@@ -55,7 +55,7 @@ pub(crate) enum Judgement {
 
 /// One rule.
 trait Rail: Send + Sync {
-    /// Rails of one name share the number of times that they have asked again.
+    /// The name under which the times are counted that the rail has asked again.
     fn name(&self) -> &'static str;
 
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement;
@@ -66,7 +66,7 @@ pub(crate) struct Rails {
     /// The keys of the agent. A rail that is off is not asked.
     pub(crate) config: RailsConfig,
     rails: Vec<Box<dyn Rail>>,
-    /// The number of times that the rails of each name have asked the model again.
+    /// The number of times that each rail has asked the model again, by its name.
     asked: HashMap<&'static str, u32>,
     /// The reason for which a rail ends the run after the calls of this turn.
     end: Option<RunError>,
@@ -77,7 +77,7 @@ impl Rails {
     pub(crate) fn new(config: RailsConfig, in_steps: bool) -> Self {
         let mut rails: Vec<Box<dyn Rail>> = vec![Box::new(answers::Empty { asks: config.unfinished })];
         let mut add = |is_on: bool, rail: Box<dyn Rail>| rails.extend(is_on.then_some(rail));
-        add(config.repeats, Box::new(repeated_calls::Repeated { ends: in_steps }));
+        add(config.repeats, Box::new(repeated_calls::Repeated { in_steps }));
         add(config.unfinished && in_steps, Box::new(answers::Claims));
         Self { config, rails, asked: HashMap::new(), end: None }
     }

@@ -22,8 +22,9 @@ const HINT: &str = "ask for less at a time, or use a larger model (`kontekst mod
 
 /// Notices the same call with the same result. A loop of two or three calls is found as well.
 pub(super) struct Repeated {
-    /// The run ends in the end. A command may be repeated to wait for something, so it never ends a run.
-    pub(super) ends: bool,
+    /// The model works in steps: it reads advice, and its run ends in the end. A command may be repeated to wait for something,
+    /// so it never ends a run.
+    pub(super) in_steps: bool,
 }
 
 impl Rail for Repeated {
@@ -34,14 +35,14 @@ impl Rail for Repeated {
     fn judge(&mut self, moment: &Moment<'_>, ledger: &Ledger) -> Judgement {
         let Moment::Result { call, nature } = moment else { return Judgement::Pass };
         let times = ledger.repetitions();
-        if self.ends && *nature != ToolNature::Runs && times >= MAX_TIMES {
+        if self.in_steps && *nature != ToolNature::Runs && times >= MAX_TIMES {
             let tool = &call.name;
             let message = format!(
                 "the model called {tool} {MAX_TIMES} times with the same arguments and the same result"
             );
             return Judgement::End(RunError::new(FailureKind::Limit, message).hint(HINT));
         }
-        let note = if self.ends { NOTE } else { FACT };
+        let note = if self.in_steps { NOTE } else { FACT };
         if times > 1 { Judgement::Note(note.to_owned()) } else { Judgement::Pass }
     }
 }

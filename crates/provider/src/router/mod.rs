@@ -104,7 +104,9 @@ impl Router {
             has_configured_endpoint: !config.endpoints.is_empty()
                 || config.api_key_env.is_some()
                 || config.endpoint.as_deref().is_some_and(|named| named != FALLBACK_ENDPOINT),
-            is_fallback: config.endpoints.is_empty() && config.endpoint.is_none(),
+            is_fallback: config.endpoints.is_empty()
+                && config.endpoint.is_none()
+                && config.api_key_env.is_some(),
             choice: ModelChoice::new(ModelCatalog::of_machine(
                 config.model_dir.clone(),
                 &process.environment,
@@ -130,8 +132,7 @@ impl Router {
 
     /// Returns why a key without an address is not sent to the server at the fallback, or `None` if it may be or nobody listens.
     fn fallback_refusal(&self) -> Option<String> {
-        let is_used = self.is_fallback && !self.endpoints.is_empty();
-        is_used.then(server_owner::fallback_refusal).flatten()
+        self.is_fallback.then(server_owner::fallback_refusal).flatten()
     }
 
     /// Opens the model at an endpoint. Returns `None` if there is none.
@@ -142,14 +143,12 @@ impl Router {
         sink: &mut dyn FnMut(Progress),
     ) -> Result<Option<Arc<dyn Provider>>, EndpointFailure> {
         let failed = |endpoints, error| Err(EndpointFailure { endpoints, error });
-        if let Some(refusal) = self.fallback_refusal() {
+        let endpoints = self.endpoints_for(model, cancel);
+        if endpoints.is_empty() {
+            let Some(refusal) = self.fallback_refusal() else { return Ok(None) };
             let (endpoint, source) = (FALLBACK_ENDPOINT.to_owned(), io::Error::other(refusal));
             let error = ProviderError::Unreachable { endpoint, started: false, source };
             return failed(Arc::clone(&self.endpoints), error);
-        }
-        let endpoints = self.endpoints_for(model, cancel);
-        if endpoints.is_empty() {
-            return Ok(None);
         }
         match Self::open_at(&endpoints, model, cancel, sink) {
             Ok(provider) => Ok(Some(provider)),

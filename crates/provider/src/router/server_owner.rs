@@ -66,6 +66,11 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_fallback_is_the_one_of_the_configuration() {
+        assert_eq!(format!("http://{FALLBACK}"), kontekst_store::config::FALLBACK_ENDPOINT);
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_server_whose_owner_is_not_known_is_refused() {
