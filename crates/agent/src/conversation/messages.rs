@@ -102,6 +102,18 @@ impl RunMessages {
         self.window.push(prompt.clone());
     }
 
+    /// Adds to what comes with the prompt, as long as it is not recorded.
+    pub(crate) fn add_to_prompt(&mut self, context: &str) {
+        let Some(prompt) = &mut self.unrecorded_prompt else { return };
+        if !prompt.context.is_empty() {
+            prompt.context.push_str("\n\n");
+        }
+        prompt.context.push_str(context);
+        prompt.tokens = estimate(prompt);
+        self.prompt_counted = false;
+        self.window.set_prompt(prompt.clone());
+    }
+
     /// Returns the prompt of the run, if the window has it.
     pub(crate) fn prompt(&self) -> Option<&Message> {
         self.unrecorded_prompt
