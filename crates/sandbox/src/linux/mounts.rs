@@ -22,7 +22,7 @@ use rustix::{
 
 use super::{
     mount_table::{self, restrict},
-    step::Step as _,
+    step::ErrorStep as _,
 };
 use crate::{command::WritableDir, job::Job};
 
