@@ -19,6 +19,7 @@ use kontekst_store::{
 use crate::cli::{
     allowed::tool_names,
     units::{age, short_id},
+    working_dir,
 };
 
 /// The most sessions that are offered, the newest first.
@@ -92,7 +93,7 @@ const ARGUMENTS: &[(&str, &Arguments)] = &[
     ("jobs", &[("id", job_names)]),
     ("undo", &[("run", changed_runs)]),
     ("agents", &[("name", agent_names)]),
-    ("skills", &[("name", skill_names)]),
+    ("skills", &[("name", skill_names), ("names", skill_names)]),
     ("models", &[("name", model_names), ("agent", agent_names)]),
     ("approvals", &[("run", parked_runs), ("ids", parked_runs)]),
     (
@@ -167,14 +168,21 @@ fn tools(_: &Lookup) -> Vec<(String, String)> {
     tool_names().into_iter().map(|name| (name, String::new())).collect()
 }
 
+fn skills(lookup: &Lookup) -> Skills {
+    match working_dir::current() {
+        Ok(dir) => Skills::load_with_project(&lookup.home, &dir),
+        Err(_) => Skills::load(&lookup.home),
+    }
+}
+
 fn skill_names(lookup: &Lookup) -> Vec<(String, String)> {
-    let skills = Skills::load(&lookup.home);
+    let skills = skills(lookup);
     skills.iter().map(|skill| (skill.name.to_string(), skill.description.clone())).collect()
 }
 
 /// Returns the skills as the first word of a prompt.
 fn skill_words(lookup: &Lookup) -> Vec<(String, String)> {
-    let skills = Skills::load(&lookup.home);
+    let skills = skills(lookup);
     let invocable = skills.iter().filter(|skill| skill.user_invocable);
     invocable.map(|skill| (format!("/{}", skill.name), skill.description.clone())).collect()
 }

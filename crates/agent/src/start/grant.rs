@@ -47,12 +47,14 @@ impl Grant {
         request: &StartRun,
         session: &SessionId,
         agent: &AgentConfig,
+        work_dir: Option<WorkDir>,
         skills: Skills,
     ) -> Result<Self, RunError> {
         let commands = shared.commands_for(&request.tools);
+        let commands = commands.map(|commands| Arc::new(commands.showing(skills.dirs())));
         let mut tools = daemon_tools(shared, commands.as_ref(), skills);
         tools.retain(|tool| request.tools.includes(&tool.def()));
-        let work_dir = match open_work_dir(shared, request)? {
+        let work_dir = match work_dir {
             Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),
             None => {
                 tools.retain(|tool| !needs_work_dir(&tool.def().name));
@@ -121,7 +123,7 @@ fn entry_head(id: &RunId, prompt: &Prompt) -> EntryHead {
 
 /// Opens the working directory of a client's run: the one that the client names, or else the configured one. Returns
 /// `None` if there is none.
-fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
+pub(super) fn open_work_dir(shared: &Shared, request: &StartRun) -> Result<Option<WorkDir>, RunError> {
     let configured = shared.default_work_dir().filter(|_| request.tools.daemon.need_work_dir());
     let Some(dir) = request.working_dir.as_deref().or(configured) else { return Ok(None) };
     if dir.as_os_str().len() > MAX_PATH_BYTES {

@@ -53,7 +53,8 @@ fn finish(
     past: Past,
     io: RunIo,
 ) -> Result<RunState, RunError> {
-    let Opened { id, beginning, request, prompt, tools, limits, mut checks, slot, log, .. } = opened;
+    let Opened { id, beginning, request, prompt, tools, limits, mut checks, instructions, slot, log, .. } =
+        opened;
     if beginning.checks_due() {
         checks.note_earlier_change();
     }
@@ -77,6 +78,7 @@ fn finish(
         offer: past.offer,
         expects: request.expects,
         checks,
+        instructions,
         parking,
     })
 }

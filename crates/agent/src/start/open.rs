@@ -1,6 +1,6 @@
 //! The first step: loads the agent of a run, and opens its working directory and its session.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use kontekst_core::{Message, Name, RunId, SessionId, nearest};
 use kontekst_store::{
@@ -8,10 +8,11 @@ use kontekst_store::{
     sessions::SessionLog,
     skills::Skills,
 };
-use kontekst_tools::ToolBox;
+use kontekst_tools::{ToolBox, WorkDir};
 
 use crate::{
     conversation::SessionSlot,
+    instructions::Instructions,
     parking::{self, Beginning, Parking},
     run::{
         DaemonTools, Event, EventSender, Expects, FailureKind, History, Prompt, RunError, RunLimits,
@@ -21,7 +22,10 @@ use crate::{
     subagents::SpawnTool,
 };
 
-use super::{grant::Grant, prompt::prompt_message};
+use super::{
+    grant::{Grant, open_work_dir},
+    prompt::prompt_message,
+};
 
 /// The sentence in the system message of a run that lacks its file tools.
 const NO_WORK_DIR: &str =
@@ -42,6 +46,8 @@ pub(super) struct Opened {
     pub(super) tools: RunTools,
     pub(super) limits: RunLimits,
     pub(super) checks: Checks,
+    /// Set with the system message.
+    pub(super) instructions: Instructions,
     pub(super) slot: SessionSlot,
     /// `None` for a conversation that is not stored.
     pub(super) log: Option<SessionLog>,
@@ -58,13 +64,20 @@ impl Opened {
     ) -> Result<Self, RunError> {
         let beginning = beginning(shared, &id, &mut request, &origin, &mut slot)?;
         let agent = configured_agent(shared, &request, &slot.id)?;
-        let skills = Skills::load(&shared.storage.home);
-        let prompt = prompt_message(&request, &skills)?;
         let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
-        let Grant { work_dir, policy, tools, limits, parent, checks } = match origin {
-            Origin::Client => Grant::of_client(shared, &id, &request, &slot.id, &agent, skills)?,
-            Origin::Parent(parent) => Grant::of_parent(*parent),
+        let (prompt, grant) = match origin {
+            Origin::Client => {
+                let work_dir = open_work_dir(shared, &request)?;
+                let skills = skills_of(shared, work_dir.as_ref(), &request.prompt);
+                let prompt = prompt_message(&request, &skills)?;
+                let session = &slot.id;
+                (prompt, Grant::of_client(shared, &id, &request, session, &agent, work_dir, skills)?)
+            }
+            Origin::Parent(parent) => {
+                (prompt_message(&request, &Skills::default())?, Grant::of_parent(*parent))
+            }
         };
+        let Grant { work_dir, policy, tools, limits, parent, checks } = grant;
         beginning.check_dir(&work_dir)?;
         let tools = with_spawn_tool(tools, shared, &agent, &limits, &request.tools.daemon);
         let options = std::mem::take(&mut request.tools);
@@ -78,12 +91,26 @@ impl Opened {
             events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
             request.context.system.push(NO_WORK_DIR.to_owned());
         }
-        Ok(Self { id, beginning, request, agent, prompt, tools, limits, checks, slot, log })
+        let instructions = Instructions::default();
+        Ok(Self { id, beginning, request, agent, prompt, tools, limits, checks, instructions, slot, log })
     }
 
     /// Returns true if the messages of the run are stored in a session that may have earlier ones.
     pub(super) fn continues_session(&self) -> bool {
         matches!(self.request.history, History::Session(_))
+    }
+}
+
+/// Loads the skills of the user and of the project in which the run works.
+fn skills_of(shared: &Shared, work_dir: Option<&WorkDir>, prompt: &Prompt) -> Skills {
+    let home = &shared.storage.home;
+    let skills = match work_dir.and_then(WorkDir::real_path) {
+        Some(dir) => Skills::load_with_project(home, Path::new(dir)),
+        None => Skills::load(home),
+    };
+    match prompt {
+        Prompt::Skill { name, .. } => skills.naming(name),
+        Prompt::Text(_) => skills,
     }
 }
 

@@ -37,15 +37,17 @@ impl Tool for SkillTool {
         for skill in self.skills.for_model() {
             write!(description, "\n- {}: {}", skill.name, skill.description).expect("writes to a string");
         }
+        let mut properties = json!({"name": {"type": "string"}, "arguments": {"type": "string"}});
+        // Also if only skills have files that this run may not use, so that all runs in a directory have the same definition.
+        if self.skills.iter().any(|skill| !skill.files.is_empty()) {
+            properties["file"] =
+                json!({"type": "string", "description": "Returns this file of the skill and not its text"});
+        }
         ToolDef {
             nature: ToolNature::Tells,
             name: SKILL_TOOL.to_owned(),
             description,
-            parameters: json!({
-                "type": "object",
-                "properties": {"name": {"type": "string"}, "arguments": {"type": "string"}},
-                "required": ["name"],
-            }),
+            parameters: json!({"type": "object", "properties": properties, "required": ["name"]}),
             ..ToolDef::default()
         }
     }
@@ -55,21 +57,31 @@ impl Tool for SkillTool {
     }
 
     fn execute(&self, args: &Value, _: &WorkDir, _: &Proposal, _: &Cancel) -> ToolOutcome {
-        let Some(name) = args["name"].as_str() else {
-            return ToolOutcome::failed(ToolFailureKind::InvalidArguments, "missing name");
-        };
+        self.read(args).unwrap_or_else(|(kind, message)| ToolOutcome::failed(kind, message))
+    }
+}
+
+impl SkillTool {
+    fn read(&self, args: &Value) -> Result<ToolOutcome, (ToolFailureKind, String)> {
+        let invalid = |message| (ToolFailureKind::InvalidArguments, message);
+        let denied = |message| (ToolFailureKind::Denied, message);
+        let name = args["name"].as_str().ok_or_else(|| invalid("missing name".to_owned()))?;
         let name = name.trim().trim_start_matches('/');
-        match self.skills.find(name) {
-            None => {
-                ToolOutcome::failed(ToolFailureKind::InvalidArguments, format!("skill not found: {name}"))
+        let skill = self.skills.find(name).ok_or_else(|| invalid(format!("skill not found: {name}")))?;
+        if !self.skills.is_chosen(skill) {
+            return Err(denied(format!(
+                "the skill {name} is the project's, and the user has not approved it as it is; only the user can invoke it, with \
+                 /{name}"
+            )));
+        }
+        match args["file"].as_str().filter(|file| !file.is_empty()) {
+            Some(file) => {
+                skill.read_file(file.trim_start_matches("./")).map_err(invalid).map(ToolOutcome::done)
             }
-            Some(skill) if skill.disable_model_invocation => {
-                let message = format!("only the user can invoke this skill, with /{name}");
-                ToolOutcome::failed(ToolFailureKind::Denied, message)
+            None if skill.disable_model_invocation => {
+                Err(denied(format!("only the user can invoke this skill, with /{name}")))
             }
-            Some(skill) => {
-                ToolOutcome::done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))
-            }
+            None => Ok(ToolOutcome::done(skill.prompt_block(args["arguments"].as_str().unwrap_or_default()))),
         }
     }
 }

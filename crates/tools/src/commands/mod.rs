@@ -2,6 +2,7 @@
 
 mod concurrent;
 mod environment;
+mod job;
 mod known;
 mod line;
 mod linked_worktree;
@@ -15,8 +16,9 @@ mod rules;
 mod runner;
 
 pub use environment::{CallerEnvironment, passed_on};
+pub use job::CommandJob;
 pub(super) use rules::Rule;
-pub use runner::{CommandHost, CommandJob, CommandResult, CommandRunner};
+pub use runner::{CommandHost, CommandResult, CommandRunner};
 
 use crate::{CommandPreview, Effect, PreviewedCommand, Proposal, WorkDir, Workspace, tree};
 use line::CommandLine;
