@@ -11,6 +11,7 @@ pub mod journal;
 pub mod parked;
 mod problem;
 pub mod project;
+pub mod scripts;
 pub mod sessions;
 pub mod skills;
 pub mod subagent_log;

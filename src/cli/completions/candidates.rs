@@ -12,9 +12,11 @@ use kontekst_store::{
     config::{Config, Home, agents, inspect::FileKind},
     journal::Journal,
     parked::ParkedRuns,
+    scripts::Scripts,
     sessions::Sessions,
     skills::Skills,
 };
+use kontekst_tools::builtin::is_reserved_name;
 
 use crate::cli::{
     allowed::tool_names,
@@ -94,6 +96,7 @@ const ARGUMENTS: &[(&str, &Arguments)] = &[
     ("undo", &[("run", changed_runs)]),
     ("agents", &[("name", agent_names)]),
     ("skills", &[("name", skill_names), ("names", skill_names)]),
+    ("tools", &[("name", script_names), ("names", script_names)]),
     ("models", &[("name", model_names), ("agent", agent_names)]),
     ("approvals", &[("run", parked_runs), ("ids", parked_runs)]),
     (
@@ -178,6 +181,12 @@ fn skills(lookup: &Lookup) -> Skills {
 fn skill_names(lookup: &Lookup) -> Vec<(String, String)> {
     let skills = skills(lookup);
     skills.iter().map(|skill| (skill.name.to_string(), skill.description.clone())).collect()
+}
+
+fn script_names(lookup: &Lookup) -> Vec<(String, String)> {
+    let dir = working_dir::current().ok();
+    let scripts = Scripts::load(&lookup.home, dir.as_deref(), is_reserved_name);
+    scripts.scripts.into_iter().map(|script| (script.name, script.manifest.description)).collect()
 }
 
 /// Returns the skills as the first word of a prompt.

@@ -9,7 +9,6 @@ use kontekst_core::{RunId, SessionId, clock::unix_millis};
 use kontekst_store::{
     config::{AgentConfig, DirId, checks_of},
     journal::EntryHead,
-    skills::Skills,
 };
 use kontekst_tools::{
     CommandRunner, ToolBox, WorkDir,
@@ -21,7 +20,7 @@ use crate::{
     state::{Checks, ParentContext, Shared},
 };
 
-use super::toolset::daemon_tools;
+use super::toolset::{Additions, daemon_tools};
 
 /// The longest path that Linux opens, in bytes. A longer one is not repeated in an error message.
 const MAX_PATH_BYTES: usize = 4096;
@@ -48,11 +47,11 @@ impl Grant {
         session: &SessionId,
         agent: &AgentConfig,
         work_dir: Option<WorkDir>,
-        skills: Skills,
+        additions: Additions,
     ) -> Result<Self, RunError> {
         let commands = shared.commands_for(&request.tools);
-        let commands = commands.map(|commands| Arc::new(commands.showing(skills.dirs())));
-        let mut tools = daemon_tools(shared, commands.as_ref(), skills);
+        let commands = commands.map(|commands| Arc::new(commands.showing(additions.skills.dirs())));
+        let mut tools = daemon_tools(shared, commands.as_ref(), additions);
         tools.retain(|tool| request.tools.includes(&tool.def()));
         let work_dir = match work_dir {
             Some(work_dir) => work_dir.recorded(&shared.storage.journal, entry_head(id, &request.prompt)),

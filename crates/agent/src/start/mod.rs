@@ -27,7 +27,7 @@ use crate::{
 use self::{history::Past, model::open_run_model, open::Opened};
 
 pub(crate) use open::load_agent;
-pub(crate) use toolset::daemon_tools;
+pub(crate) use toolset::{Additions, daemon_tools};
 
 /// Builds a run. Its client receives `Started`, notices and progress. An error before `Started` means that the run never
 /// began.

@@ -1,6 +1,6 @@
 //! The first step: loads the agent of a run, and opens its working directory and its session.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use kontekst_core::{Message, Name, RunId, SessionId, nearest};
 use kontekst_store::{
@@ -8,7 +8,7 @@ use kontekst_store::{
     sessions::SessionLog,
     skills::Skills,
 };
-use kontekst_tools::{ToolBox, WorkDir};
+use kontekst_tools::ToolBox;
 
 use crate::{
     conversation::SessionSlot,
@@ -25,6 +25,7 @@ use crate::{
 use super::{
     grant::{Grant, open_work_dir},
     prompt::prompt_message,
+    toolset::Additions,
 };
 
 /// The sentence in the system message of a run that lacks its file tools.
@@ -65,13 +66,18 @@ impl Opened {
         let beginning = beginning(shared, &id, &mut request, &origin, &mut slot)?;
         let agent = configured_agent(shared, &request, &slot.id)?;
         let lacks_work_dir = matches!(origin, Origin::Client) && shared.lacks_work_dir(&request);
+        let mut notice = None;
         let (prompt, grant) = match origin {
             Origin::Client => {
                 let work_dir = open_work_dir(shared, &request)?;
-                let skills = skills_of(shared, work_dir.as_ref(), &request.prompt);
-                let prompt = prompt_message(&request, &skills)?;
+                let mut additions = Additions::load(shared, work_dir.as_ref());
+                if let Prompt::Skill { name, .. } = &request.prompt {
+                    additions.skills = additions.skills.naming(name);
+                }
+                notice = additions.notice().filter(|_| request.tools.commands);
+                let prompt = prompt_message(&request, &additions.skills)?;
                 let session = &slot.id;
-                (prompt, Grant::of_client(shared, &id, &request, session, &agent, work_dir, skills)?)
+                (prompt, Grant::of_client(shared, &id, &request, session, &agent, work_dir, additions)?)
             }
             Origin::Parent(parent) => {
                 (prompt_message(&request, &Skills::default())?, Grant::of_parent(*parent))
@@ -87,6 +93,7 @@ impl Opened {
         let may_turn_back = !checks.commands.is_empty() || request.expects == Expects::Change;
         let (run, session, name) = (id.clone(), slot.id.clone(), agent.id.to_string());
         events.send_blocking(Event::Started { run, session, agent: name, may_turn_back });
+        notice.into_iter().for_each(|notice| events.send_blocking(Event::Notice(notice)));
         if lacks_work_dir {
             events.send_blocking(Event::Notice(NO_WORK_DIR_NOTICE.to_owned()));
             request.context.system.push(NO_WORK_DIR.to_owned());
@@ -98,19 +105,6 @@ impl Opened {
     /// Returns true if the messages of the run are stored in a session that may have earlier ones.
     pub(super) fn continues_session(&self) -> bool {
         matches!(self.request.history, History::Session(_))
-    }
-}
-
-/// Loads the skills of the user and of the project in which the run works.
-fn skills_of(shared: &Shared, work_dir: Option<&WorkDir>, prompt: &Prompt) -> Skills {
-    let home = &shared.storage.home;
-    let skills = match work_dir.and_then(WorkDir::real_path) {
-        Some(dir) => Skills::load_with_project(home, Path::new(dir)),
-        None => Skills::load(home),
-    };
-    match prompt {
-        Prompt::Skill { name, .. } => skills.naming(name),
-        Prompt::Text(_) => skills,
     }
 }
 

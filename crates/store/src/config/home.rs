@@ -99,7 +99,8 @@ impl Home {
         self.user_home.as_deref()
     }
 
-    /// Returns `~/.agents/skills`, where the agents of this user find the skills that they share. `None` for a data directory that
+    /// Returns `~/.agents/skills`, where the agents of this user find the skills that they share. `None` for
+    /// a data directory that
     /// `KONTEKST_HOME` names: that one is apart from what else the user has.
     pub(crate) fn shared_skills(&self) -> Option<PathBuf> {
         self.user_home.as_ref().filter(|_| self.is_default()).map(|home| home.join(".agents/skills"))
@@ -130,6 +131,7 @@ impl Home {
             self.run(),
             self.agents(),
             self.skills(),
+            self.commands(),
             self.sessions(),
             self.teams(),
             self.profiles(),
@@ -173,7 +175,9 @@ paths! {
     pub fn feedback = root / "feedback.jsonl";
     /// The rules about what runs without a question, what is asked about and what never runs.
     pub fn policy = root / "policy.toml";
-    /// The hashes of those skills of projects that the user has approved.
+    /// The folders of script tools.
+    pub fn commands = root / "commands";
+    /// The hashes of those skills and script tools of projects that the user has approved.
     pub(crate) fn approved = root / "approved.json";
     /// The logs of subagents.
     pub(crate) fn teams = root / "teams";

@@ -10,11 +10,13 @@ mod file_tests;
 mod help;
 mod left_out;
 mod list_files;
+mod names;
 mod not_found_hint;
 mod opening;
 mod read_file;
 mod replacement;
 mod run_command;
+mod script;
 mod search_files;
 mod target_file;
 mod walk;
@@ -29,8 +31,11 @@ use kontekst_store::config::ToolsConfig;
 use crate::Tool;
 use failure::{Failure, outcome};
 pub use help::{file_exists, readable_text};
+pub use names::is_reserved_name;
+pub(crate) use names::{SCRIPT, TOOLS};
 pub use opening::{OpenedFile, Opening, opening};
 pub use run_command::{RUN_COMMAND, run_command};
+pub use script::{Reload, script_tool};
 pub use web_fetch::page_as_markdown;
 
 /// The maximum output of one call, in bytes. More text would only push the conversation out of the

@@ -174,7 +174,7 @@ impl CommandRunner {
         let spec = CommandSpec {
             line: job.line,
             work_dir: workspace.root(),
-            environment: self.environment.clone(),
+            environment: [&self.environment, job.variables].concat(),
             read_only: new_names.as_ref().map(|names| names.existing(job.names)).unwrap_or_default(),
             readable: self.readable(workspace),
             writable: repository.writable(),
@@ -409,7 +409,7 @@ mod tests {
         let home = Home::find(Some(dir.path().join("home"))).unwrap();
         let work_dir = WorkDir::without_home(dir.path()).unwrap();
         let run = |runner: &CommandRunner| {
-            let job = CommandJob { line: "touch made", seconds: 9, names: &[], only_reads: false };
+            let job = CommandJob { line: "touch made", seconds: 9, ..CommandJob::default() };
             runner.run(job, &work_dir, &Cancel::new(), &|_| {}).unwrap_err()
         };
         let required = without_layers(SandboxMode::Require, &home);
