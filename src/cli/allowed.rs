@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use kontekst_agent::{SKILL_TOOL, SPAWN_WORKER};
 use kontekst_core::{OwnListeners, nearest};
 use kontekst_store::config::ToolsConfig;
-use kontekst_tools::builtin::{self, RUN_COMMAND, is_reserved_name};
+use kontekst_tools::builtin::{self, RUN_COMMAND, WEB_SEARCH, is_reserved_name};
 
 use super::error::CliError;
 
@@ -73,7 +73,7 @@ impl Allowed {
 pub(super) fn tool_names() -> Vec<String> {
     let tools = builtin::all(&ToolsConfig::default(), &OwnListeners::default(), None);
     let mut names: Vec<String> = tools.iter().map(|tool| tool.def().name).collect();
-    names.extend([RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
+    names.extend([WEB_SEARCH, RUN_COMMAND, SKILL_TOOL, SPAWN_WORKER].map(str::to_owned));
     names
 }
 

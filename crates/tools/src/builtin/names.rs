@@ -2,19 +2,20 @@
 
 use kontekst_core::normalized_name;
 
-use super::RUN_COMMAND;
+use super::{RUN_COMMAND, WEB_SEARCH};
 
 /// The name that stands for all script tools in a rule. `script(NAME)` is one of them.
 pub(crate) const SCRIPT: &str = "script";
 
 /// The tools that rules can name.
-pub(crate) const TOOLS: [&str; 10] = [
+pub(crate) const TOOLS: [&str; 11] = [
     "read_file",
     "write_file",
     "edit_file",
     "list_files",
     "search_files",
     "web_fetch",
+    WEB_SEARCH,
     RUN_COMMAND,
     "skill",
     "spawn_worker",
