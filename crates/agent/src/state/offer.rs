@@ -159,10 +159,15 @@ impl Offer {
             }
             ToolNature::Changes => matches!(kind, Kind::Write | Kind::Run),
             ToolNature::Runs | ToolNature::Starts => kind == Kind::Run,
-            ToolNature::Fetches => self.has_address,
+            ToolNature::Fetches => self.has_address || !takes_address(tool),
             ToolNature::Tells | ToolNature::Unknown => true,
         }
     }
+}
+
+/// Returns true if a call of the tool names an address, which small models make up.
+fn takes_address(tool: &ToolDef) -> bool {
+    tool.parameters["properties"].get("url").is_some()
 }
 
 /// Returns true if the text has an address with a scheme, or one that is written without it.
@@ -173,6 +178,7 @@ fn has_address(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use kontekst_tools::builtin::OpenedFile;
+    use serde_json::json;
 
     use super::*;
 
@@ -186,7 +192,11 @@ mod tests {
             tool("write", ToolNature::Changes, Some("content")),
             tool("edit", ToolNature::Changes, None),
             tool("run", ToolNature::Runs, None),
-            tool("fetch", ToolNature::Fetches, None),
+            ToolDef {
+                parameters: json!({"properties": {"url": {}}}),
+                ..tool("fetch", ToolNature::Fetches, None)
+            },
+            tool("search", ToolNature::Fetches, None),
             tool("of_client", ToolNature::Unknown, None),
         ];
         let options = offer.take_options(&tools, [&Message::text(Role::User, text)].into_iter());
