@@ -12,7 +12,7 @@ use crate::{
     run::{FailureKind, RunError, Stop, blocking},
 };
 
-use super::{partial_answer::PartialAnswer, recorder::Recorder};
+use super::{cut_note::how_to_get_the_rest, partial_answer::PartialAnswer, recorder::Recorder};
 
 /// Precedes the result of the last complete call of an answer that was cut. The model reads it.
 const CUT_NOTE: &str =
@@ -388,21 +388,5 @@ impl RunMessages {
     /// Returns the messages in the window as later runs see them.
     pub(crate) fn for_later_runs(&self) -> Vec<Message> {
         self.window.messages_without_run_context()
-    }
-}
-
-/// Returns the end of the note in an output of `tool` whose middle was cut out between `head` and `tail`.
-fn how_to_get_the_rest(tool: &str, head: &str, tail: &str) -> String {
-    let number = |line: &str| line.split_once(": ")?.0.trim().parse::<u64>().ok();
-    let read = head.lines().next().and_then(number).zip(head.lines().next_back().and_then(number));
-    match (tool, read) {
-        ("read_file", Some((first, last))) => {
-            let lines = last - first.min(last) + 1;
-            let end = tail.lines().find_map(number).map_or(last + lines, |next| next.saturating_sub(1));
-            let next = (last + lines).min(end);
-            format!("; for the next lines call read_file with start_line {} and end_line {next}", last + 1)
-        }
-        ("list_files" | "search_files", _) => "; use a narrower pattern".to_owned(),
-        _ => "; ask for a smaller part".to_owned(),
     }
 }
